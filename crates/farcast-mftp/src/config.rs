@@ -70,6 +70,10 @@ pub struct Start {
     pub receivers: Option<u32>,
     /// Time after the first announcement at which data begins, if any receiver has registered.
     pub after: Option<Span>,
+    /// `true` if data begins with the first receivers: about a round trip after the first of them has registered. The
+    /// others join when they come. The sender still ends only once each of them has had its time to come:
+    /// [`silence`](SenderConfig::silence) in a closed group, [`after`](Self::after) in an open one.
+    pub with_first: bool,
 }
 
 /// Pace of data.
@@ -184,7 +188,7 @@ pub struct SenderConfig {
     /// Time between the last announcement and data, for receivers to join a separate private group.
     pub join_delay: Span,
     /// Time for which data may leave after the first announcement, before any receiver has registered; zero for none.
-    /// It requires a closed group, a rate, data on the announcement group, [`PassWait::Draft`] and
+    /// It requires a group whose receivers register, a rate, data on the announcement group, [`PassWait::Draft`] and
     /// [`NakTiming::EachBlock`].
     pub early_data: Span,
     /// `true` if receivers may register once data has begun.
@@ -256,7 +260,7 @@ impl SenderConfig {
             block_size: crate::wire::block_size_for(datagram, 32) as u32,
             datagram,
             group: Group::OpenLimited { limit: 1024 },
-            start: Start { receivers: None, after: Some(Span::from_secs(3)) },
+            start: Start { after: Some(Span::from_secs(3)), ..Start::default() },
             announce_interval: Span::from_secs(1),
             late_announce_interval: Span::from_secs(5),
             announce_limit: Span::from_secs(180),

@@ -34,8 +34,12 @@ const WINDOW: u32 = 15 * WINDOW_BLOCK;
 /// Maximum length of a block in DTUs. Receivers' answers take no fewer octets with longer blocks, and coding takes
 /// longer.
 const LONGEST_BLOCK: u32 = 2048;
-/// Latest time at which data begins in an open group.
+/// Time that receivers of an open group have to register before the sender may end, and after which data begins for
+/// receivers that may know only the draft.
 const OPEN_START: Span = Span::from_secs(3);
+/// Longest time for which data leaves after the first announcement, before receivers have registered. It is longer than
+/// registrations take over a satellite, and shorter than the time after which others take the group for used.
+const EARLY: Span = Span::from_millis(900);
 /// Approximate octets of an announcement without its host list, with headers.
 const ANNOUNCE_BYTES: u64 = 300;
 
@@ -92,7 +96,7 @@ pub struct Settings {
     pub time_limit: Span,
     /// Number of registered receivers at which data begins.
     pub wait_for: Option<u32>,
-    /// Time at which data begins with the registered receivers; `None` for the default of the audience.
+    /// Time at which data begins with the registered receivers; `None` to begin with the first of them.
     pub start_after: Option<Span>,
     /// `true` if data begins on the owner's demand.
     pub start_on_demand: bool,
@@ -215,9 +219,13 @@ impl Settings {
         };
         // The sender cannot wait for receivers that do not register.
         let wait_for = self.wait_for.filter(|_| *audience != Audience::Anybody);
+        let told = self.start_after.is_some() || wait_for.is_some() || self.start_on_demand;
+        // Receivers of the draft discard data that comes before they are confirmed.
+        let with_first = !told && !self.draft && *audience != Audience::Anybody;
         let waits = listed > 0 || wait_for.is_some() || self.start_on_demand;
         let after = self.start_after.or((!waits).then_some(OPEN_START));
-        config.start = Start { receivers: wait_for, after };
+        config.start = Start { receivers: wait_for, after, with_first };
+        config.early_data = if with_first { EARLY } else { Span::ZERO };
         // A receiver that comes late, or starts again after a power cut, waits for the next announcement.
         config.late_announce_interval = LATE_ANNOUNCE;
         config.announce_limit = self.announce_time;

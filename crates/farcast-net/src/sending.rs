@@ -312,7 +312,12 @@ impl<P: Protocol> Driver<'_, P> {
         }
         let progress = self.sender.progress();
         if progress != self.data_left.1 {
-            self.data_left = (self.clock.now(), progress);
+            let now = self.clock.now();
+            if progress.sent > 0 {
+                // Data may leave before it formally begins.
+                self.data_began.get_or_insert(now);
+            }
+            self.data_left = (now, progress);
         }
         self.tell_refusals(&outlet.endpoint)?;
         let beside = outlet.endpoint.beside();
@@ -415,7 +420,7 @@ impl<P: Protocol> Driver<'_, P> {
             let now = self.clock.now();
             let milestone = P::Sender::milestone(&event);
             match milestone {
-                Some(Milestone::Began { .. }) => self.data_began = Some(now),
+                Some(Milestone::Began { .. }) => drop(self.data_began.get_or_insert(now)),
                 Some(Milestone::Delivered) => self.delivered = Some(now),
                 _ => {}
             }

@@ -30,7 +30,10 @@ impl Population {
         }
         self.last_heard = now;
         match &message.body {
-            Body::StatusRequest(m) if m.hosts.is_none() => {
+            Body::StatusRequest(m) => {
+                if let Some(hosts) = &m.hosts {
+                    self.pass_over_all_but(hosts);
+                }
                 let mut asked = false;
                 for cohort in self.cohorts.ids() {
                     let Some(mut control) = self.cohorts.control(cohort).cloned() else { continue };
@@ -54,6 +57,16 @@ impl Population {
             Body::End(_) => self.all(now, |control| control.ended(now)),
             _ => {}
         }
+    }
+
+    /// Adds the receivers that `hosts` does not list to those that lost the message, which does not concern them.
+    fn pass_over_all_but(&mut self, hosts: &[ClientId]) {
+        let mut listed: Vec<u32> = hosts.iter().filter_map(|&id| self.index(id)).collect();
+        listed.sort_unstable();
+        let lost = core::mem::take(&mut self.lost);
+        let concerned =
+            |receiver: &u32| listed.binary_search(receiver).is_ok() && lost.binary_search(receiver).is_err();
+        self.lost = (0..self.receivers).filter(|receiver| !concerned(receiver)).collect();
     }
 
     /// Handles a message for all receivers that hear it, each by its state.

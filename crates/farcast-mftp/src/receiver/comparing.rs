@@ -52,7 +52,10 @@ impl Receiver {
         match session.comparison {
             Comparison::None => return false,
             // Everything is being sent, so the usual NAKs answer the request.
-            Comparison::Due { .. } | Comparison::Listed if m.pass > 0 && !session.restart => return false,
+            Comparison::Due { .. } | Comparison::Listed if m.pass > 0 && !session.restart => {
+                session.whole = true;
+                return false;
+            }
             Comparison::Due { list, asked } => return self.ask_for_list(now, m, list, asked),
             Comparison::Listed => self.events.push_back(ReceiverEvent::Compare),
             Comparison::Running(_) => {}

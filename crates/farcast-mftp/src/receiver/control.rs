@@ -321,7 +321,10 @@ impl Control {
     pub(crate) fn data_before_confirmation(&mut self, now: Time, config: &ReceiverConfig) {
         if self.is_unconfirmed() {
             self.register_timer = true;
-            self.timers.set(Timer::Register, now + config.register_retry);
+            // A first registration that waits for its part of the window is not put off.
+            if !self.timers.is_set(Timer::Register) {
+                self.timers.set(Timer::Register, now + config.register_retry);
+            }
         }
     }
 

@@ -143,7 +143,7 @@ impl Receiver {
         self.stats = ReceiverStats::default();
         self.events.push_back(ReceiverEvent::Offered(of.offer.clone()));
         let guard = Guard::new(now, self.config.secret, &of, m);
-        self.session = Some(Session::offered(now, of, guard));
+        self.session = Some(Session { restart: m.options.restart, ..Session::offered(now, of, guard) });
         Ok(())
     }
 

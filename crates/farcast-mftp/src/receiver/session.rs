@@ -59,6 +59,8 @@ pub(super) struct Session {
     pub(super) comparison: Comparison,
     /// `true` if the sender announces that it sends only requested DTUs.
     pub(super) restart: bool,
+    /// `true` if the sender has asked about a pass that sends everything.
+    pub(super) whole: bool,
     /// Blocks that the owner is rebuilding.
     pub(super) decoding: BTreeSet<u32>,
     pub(super) pass: u32,
@@ -82,6 +84,7 @@ impl Session {
             parity_memory: 0,
             comparison: Comparison::None,
             restart: false,
+            whole: false,
             decoding: BTreeSet::new(),
             pass: 0,
             pending: None,
@@ -129,12 +132,11 @@ impl Session {
         }
     }
 
-    /// Drops a pending comparison if segments beyond the list are stored. The receiver then reports these instead.
+    /// Drops a pending comparison if everything is being sent and some is stored. The receiver then reports that instead.
+    /// Data that comes before the first request may have left before the sender knew of the comparison.
     pub(super) fn drop_stale_comparison(&mut self) {
         let Comparison::Due { list, .. } = self.comparison else { return };
-        // If only the list has been sent, stored segments belong to it, even if its length is not known.
-        let own = list.unwrap_or(if self.restart { self.have.len() } else { 0 });
-        if self.have.next_set(own).is_some() {
+        if self.whole && self.have.next_set(list.unwrap_or(0)).is_some() {
             self.comparison = Comparison::None;
         }
     }

@@ -149,7 +149,9 @@ impl Sender {
                 }
             }
             None if late && self.config.secret.is_some() && !claim.shown => {
-                // Once data runs, an unproved registration must not make the sender wait.
+                // Once data runs, an unproved registration must not make the sender wait. It counts as soon as the
+                // receiver has proved its address, even if its next registration is lost.
+                member.contender = Some((claim.source, m.clone()));
                 self.ask_to_show(now, claim);
                 return Err(Reject::Unproven);
             }
@@ -210,6 +212,7 @@ impl Sender {
         let held = member.held;
         self.members.change(claim.client, MemberState::Active);
         self.events.push_back(SenderEvent::Registered { client: claim.client, address: claim.source, held });
+        self.joined(now, claim.client);
         self.ask_to_show(now, claim);
         self.confirm_soon(now);
     }
@@ -395,7 +398,44 @@ impl Sender {
             self.confirm_soon(now);
         }
         self.refused(now, source, client);
+        self.admit_pending(now, source, client, |_, registration| registration.nonce.is_none());
         Ok(())
+    }
+
+    /// Admits the invited receiver `client`, whose registration from `source` was not proved, if `shows` is `true` for
+    /// that registration now. Returns `true` if it was admitted.
+    fn admit_pending(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        client: ClientId,
+        shows: impl Fn(&Self, &Registration) -> bool,
+    ) -> bool {
+        let waits = |m: &&Member| m.state == MemberState::Invited && m.address.is_none();
+        let pending = self.members.get(&client).filter(waits).and_then(|member| member.contender.as_ref());
+        let Some((_, registration)) = pending.filter(|(from, one)| *from == source && shows(self, one))
+        else {
+            return false;
+        };
+        let registration = registration.clone();
+        let claim = Claim { client, source, nonce: registration.nonce, shown: true };
+        self.admit(now, claim, &registration);
+        true
+    }
+
+    /// Admits the invited receiver `client` if `message` from `source` proves its pending registration. Returns `true`
+    /// if it was admitted.
+    pub(super) fn admit_by(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        client: ClientId,
+        message: &Message,
+    ) -> bool {
+        let shows = |sender: &Self, one: &Registration| {
+            one.nonce.is_some_and(|nonce| sender.proves(message, client, source, nonce))
+        };
+        self.admit_pending(now, source, client, shows)
     }
 
     /// Carries out a pending refusal of a receiver without proofs, which has proved its address now.

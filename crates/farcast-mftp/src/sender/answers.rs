@@ -56,6 +56,9 @@ impl Sender {
         client: ClientId,
         message: &Message,
     ) -> Result<(), Reject> {
+        if self.admit_by(now, source, client, message) {
+            return Ok(());
+        }
         let member = self.members.get(&client).ok_or(Reject::Stranger)?;
         let address = member.address.ok_or(Reject::Stranger)?;
         // A restarted receiver may have its new token although its registration from the new port was lost.
@@ -152,8 +155,8 @@ impl Sender {
     fn parity_held(&mut self, m: &Nak) -> Option<u32> {
         let sent = self.schedule.parity_sent(m.block, m.pass);
         if let Some(member) = self.members.get_mut(m.client) {
-            // The receiver may also have lost all of them, in a burst.
-            let none = m.parity_held == 0 && sent >= REFUSED.0;
+            // The receiver may also have lost all of them, in a burst. One that joined later has not heard them.
+            let none = m.parity_held == 0 && sent >= REFUSED.0 && member.since_block <= m.block;
             member.refusals = match m.parity_held {
                 0 => member.refusals.saturating_add(u32::from(none)),
                 _ => 0,

@@ -126,7 +126,7 @@ impl Sender {
         if self.full_pass() {
             let ahead =
                 self.geometry.segments().saturating_sub(next.saturating_mul(self.geometry.block_size()));
-            if self.phase == Phase::Sending { left + ahead } else { 0 }
+            if self.phase == Phase::Sending || self.is_early() { left + ahead } else { 0 }
         } else {
             left + self.left_of_list().unwrap_or_else(|| self.schedule.count())
         }
@@ -298,6 +298,7 @@ impl Sender {
             self.expect_answers(now, all);
         }
         let transmit = Transmit::new(self.status_request(now, blocks), self.config.private);
+        self.ask_newcomers(block);
         self.pacer.charge(self.pacer.span(transmit.message.wire_len(0)));
         if all && self.config.ask_twice {
             // Nothing else prompts an answer before the retry timer, so a lost request costs a whole round.
@@ -368,11 +369,13 @@ impl Sender {
         self.pacer.pay_debt();
         if self.is_early() {
             let last = self.progress.block.is_some_and(|block| self.following(block).is_none());
-            if last || self.progress.early_until.is_none_or(|until| now >= until) {
+            if last || self.is_early_over(now) {
                 return self.hold_early();
             }
         } else if self.everyone_accounted() {
             return self.begin_completing(now);
+        } else if self.has_only_latecomers() {
+            return self.rest(now);
         }
         let next = match self.progress.block {
             Some(block) => self.following(block),
@@ -431,7 +434,7 @@ impl Sender {
     }
 
     /// Returns the DTUs of a block of `len`, without the withdrawn ones.
-    fn still_sent(&self, block: u32, len: u32) -> Vec<Run> {
+    pub(super) fn still_sent(&self, block: u32, len: u32) -> Vec<Run> {
         let (mut sent, mut at) = (Vec::new(), 0);
         for gone in self.withdrawn_of(block) {
             sent.extend(Run::new(at, gone.first() - at));
@@ -449,6 +452,10 @@ impl Sender {
         if !waits && self.config.pass_wait == PassWait::Draft && !self.schedule.is_empty() {
             return self.begin_pass(now);
         }
+        self.wait_for_answers(now);
+    }
+
+    pub(super) fn wait_for_answers(&mut self, now: Time) {
         self.phase = Phase::Waiting;
         self.progress.step = SendStep::NextBlock;
         self.timers.set(Timer::StatusRetry, now + self.status_retry());
@@ -458,6 +465,9 @@ impl Sender {
     pub(super) fn status_retry_expired(&mut self, now: Time) {
         if self.phase != Phase::Waiting {
             return;
+        }
+        if self.has_only_latecomers() {
+            return self.rest(now);
         }
         if !self.schedule.is_empty() && !self.awaits_comparison(now) {
             return self.begin_pass(now);
@@ -481,6 +491,7 @@ impl Sender {
         self.has_members()
             && self.members.active() == 0
             && !self.awaits_remembered()
+            && !self.awaits_latecomers()
             // With proofs a claim never replaces a member that is present, so the sender does not wait for it.
             && (self.config.secret.is_some() || !self.members.values().any(|m| m.contender.is_some()))
     }

@@ -8,7 +8,7 @@
 use farcast_core::{Run, Span, Time};
 
 use super::delivery::SendStep;
-use super::{Phase, Sender};
+use super::{Phase, Sender, Timer};
 use crate::config::{Group, NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
 use crate::message::{Body, Message};
@@ -35,13 +35,18 @@ impl Sender {
         self.pacer.begin(now + READY);
     }
 
-    fn is_early_set(&self) -> bool {
+    pub(super) fn is_early_set(&self) -> bool {
         let config = &self.config;
         let asks = config.pass_wait == PassWait::Draft && config.nak_timing == NakTiming::EachBlock;
         let paced = matches!(config.pace, Pace::Rate { .. });
-        // In an open group, a slow receiver would not be known before the others are complete.
-        let closed = matches!(config.group, Group::Closed(_));
-        !config.early_data.is_zero() && closed && asks && paced && config.join_delay.is_zero()
+        // A slow receiver of an open group may register when the others are complete, so the sender must not end before
+        // such receivers had their time.
+        let register = match config.group {
+            Group::Closed(_) => true,
+            Group::OpenLimited { .. } => config.start.with_first,
+            Group::OpenUnlimited => false,
+        };
+        !config.early_data.is_zero() && register && asks && paced && config.join_delay.is_zero()
     }
 
     /// Returns the number of copies of the first announcement, which consists of `pieces`. It is several if data
@@ -59,6 +64,12 @@ impl Sender {
     /// Returns `true` if data leaves before its formal start.
     pub(super) fn is_early(&self) -> bool {
         self.phase == Phase::Announcing && self.progress.early_until.is_some()
+    }
+
+    /// Returns `true` if early data has left for long enough, and no receiver has shown that it is there.
+    pub(super) fn is_early_over(&self, now: Time) -> bool {
+        let until = self.progress.early_until;
+        until.is_none_or(|until| now >= until && !self.timers.is_set(Timer::StartAfter))
     }
 
     /// Stops early data.
@@ -102,6 +113,7 @@ impl Sender {
             self.pacer.owe(self.pacer.span(wire::encoded_len(&request, 0)));
             self.outbox.push_back(farcast_core::Transmit::new(request, self.config.private));
         }
+        self.send_head_again();
         true
     }
 }

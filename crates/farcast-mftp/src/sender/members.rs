@@ -159,7 +159,8 @@ pub struct Member {
     pub(super) tallies: Tallies,
     /// Last pass in which it requested withdrawn segments.
     pub(super) bereft: Option<u32>,
-    /// Registration under its id from another address, while its old address is asked for a sign of life.
+    /// Registration under its id from another address, while its old address is asked for a sign of life; or one that
+    /// came once data ran, until it is proved.
     pub(super) contender: Option<(SocketAddr, Registration)>,
     /// Refusal without proofs, from an unproved address.
     pub(super) refusal: Option<(SocketAddr, DeclineReason)>,

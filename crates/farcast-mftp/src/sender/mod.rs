@@ -10,6 +10,7 @@
 //! | `bottleneck.rs` | rate of the path, where receivers set the pace |
 //! | `early.rs` | data behind the announcement |
 //! | `answers.rs` | answers of receivers |
+//! | `latecomers.rs` | receivers that register once data runs |
 //! | `withdrawn.rs` | segments whose source is gone |
 //! | `ending.rs` | completion, abort |
 //! | `neighbourhood.rs` | other transmissions on the group |
@@ -27,6 +28,7 @@ mod early;
 mod ending;
 mod flight;
 mod laggards;
+mod latecomers;
 mod members;
 mod neighbourhood;
 mod registration;
@@ -58,6 +60,9 @@ use replies::{LongestTrip, Replies};
 use schedule::Schedule;
 pub use survey::{Judgement, Survey, Surveyed};
 
+/// Shortest time between requests that have gone unanswered more often than receivers are allowed.
+const OUTAGE_RETRY: Span = Span::from_secs(1);
+
 timers! {
     /// Timers of a sender.
     enum Timer {
@@ -67,6 +72,8 @@ timers! {
         AnnounceLimit = "announce limit",
         /// Enough time has passed to start with the registered receivers.
         StartAfter = "start after",
+        /// Receivers that have not registered yet had the time to come.
+        Latecomers = "latecomers",
         /// Receivers had time to join; data begins.
         Join = "join delay",
         /// The Status Retry Timer.
@@ -137,6 +144,8 @@ pub struct Sender {
     replies: Replies,
     /// Receivers without proofs that have proved their address before they were admitted.
     vouched: VecDeque<(ClientId, SocketAddr)>,
+    /// Receivers that have joined since the last request, and lack what was sent before.
+    newcomers: Vec<ClientId>,
     /// Other transmissions on the sender's group.
     neighbourhood: Neighbourhood,
     /// Time of the only announcement so far; later ones make the measurement ambiguous.
@@ -176,6 +185,7 @@ impl Sender {
             round_trip: LongestTrip::default(),
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),
+            newcomers: Vec::new(),
             neighbourhood: Neighbourhood::default(),
             first_announce: None,
             announced: 0,
@@ -243,6 +253,13 @@ impl Sender {
 
     /// Returns the Status Retry Timer as it would be set now.
     pub fn status_retry(&self) -> Span {
+        // Beyond the draft's number of repetitions the sender only waits for the end of an outage.
+        let waits = self.progress.silent_rounds > self.config.status_retry_count;
+        let least = if waits { OUTAGE_RETRY } else { Span::ZERO };
+        self.first_status_retry().max(least)
+    }
+
+    fn first_status_retry(&self) -> Span {
         match self.config.status_retry {
             StatusRetry::Fixed(span) => span,
             StatusRetry::BlockTime { round_trips } => {
@@ -333,6 +350,7 @@ impl Sender {
                     self.one_less(now);
                 }
             }
+            Timer::Latecomers => self.one_less(now),
             Timer::TransferLimit => self.abort_with(
                 now,
                 cancel::ABORT_TRANSFER_TIMEOUT,

@@ -29,9 +29,10 @@ impl Sender {
         }
         self.phase = Phase::Announcing;
         self.timers.set(Timer::AnnounceLimit, now + self.config.announce_limit);
-        if let Some(after) = self.config.start.after {
+        if let Some(after) = self.config.start.after.filter(|_| !self.begins_with_first()) {
             self.timers.set(Timer::StartAfter, now + after);
         }
+        self.expect_latecomers(now);
         self.timers.set(Timer::Remembered, now + CONFIRM_WAIT);
         self.announce(now);
         self.begin_early(now);
@@ -81,7 +82,7 @@ impl Sender {
     pub(super) fn announce(&mut self, now: Time) {
         let (first, interval) = match self.phase {
             Phase::Announcing => (self.announced == 0, self.config.announce_interval),
-            Phase::Joining | Phase::Sending | Phase::Waiting if now < self.moved_until => {
+            Phase::Joining | Phase::Sending | Phase::Waiting if self.is_joined_often(now) => {
                 (false, self.config.announce_interval)
             }
             Phase::Joining | Phase::Sending | Phase::Waiting => (false, self.config.late_announce_interval),
@@ -106,6 +107,13 @@ impl Sender {
             let wait = if first { interval / 10 } else { interval };
             self.timers.set(Timer::Announce, now + wait);
         }
+    }
+
+    /// Returns `true` if many receivers may need the next announcement: the sender has just moved, or an open group has
+    /// just begun.
+    fn is_joined_often(&self, now: Time) -> bool {
+        let open = matches!(self.config.group, Group::OpenLimited { .. });
+        now < self.moved_until || (open && self.awaits_latecomers())
     }
 
     fn unconfirmed(&self) -> bool {
@@ -199,7 +207,7 @@ impl Sender {
         grant(nonce, terms(self.config.transmission, &self.announcement(Time::ZERO, None)))
     }
 
-    fn accepted(&self) -> u32 {
+    pub(super) fn accepted(&self) -> u32 {
         self.members.active()
     }
 
@@ -235,8 +243,7 @@ impl Sender {
         if self.phase != Phase::Announcing {
             return;
         }
-        // Timer::StartAfter is stopped once it has expired.
-        let late = self.config.start.after.is_some() && !self.timers.is_set(Timer::StartAfter);
+        let late = self.may_start();
         if let (Group::OpenLimited { limit }, false) = (&self.config.group, late) {
             // If too few receivers are known at all, the number of active ones does not matter.
             let wanted = self.config.start.receivers.unwrap_or(*limit).min(*limit);
@@ -256,7 +263,7 @@ impl Sender {
             self.end(SenderOutcome::NoReceivers);
         } else if accepted == 0 && (answered || late) && self.somebody_is_done() {
             // The receivers that answered were complete already.
-            if !self.awaits_remembered() {
+            if !self.awaits_remembered() && !self.awaits_latecomers() {
                 self.begin_completing(now);
             }
         } else if (accepted > 0 && (full || enough || late)) || (!self.has_members() && late) {
@@ -283,7 +290,7 @@ impl Sender {
         }
     }
 
-    fn somebody_is_done(&self) -> bool {
+    pub(super) fn somebody_is_done(&self) -> bool {
         self.members.values().any(|m| m.state == MemberState::Done)
     }
 

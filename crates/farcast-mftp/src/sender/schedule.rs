@@ -49,6 +49,12 @@ impl Schedule {
         }
     }
 
+    /// Drops all requests.
+    pub(super) fn clear(&mut self) {
+        self.repairs.clear();
+        self.plan = None;
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.repairs.is_empty()
     }

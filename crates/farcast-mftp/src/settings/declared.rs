@@ -53,9 +53,10 @@ settings! {
     SILENCE = Setting::new("silence", SettingKind::Span).option("silence", "TIME");
     /// Time over which receivers spread their answers, against implosion in large groups
     SPREAD = Setting::new("spread", SettingKind::Span).option("spread", "TIME");
-    /// Begin after this time with the receivers that have registered
+    /// Begin after this time with the receivers that have registered. By default data follows the announcement at
+    /// once, and receivers join when they come
     START_AFTER = Setting::new("start_after", SettingKind::Span).option("start-after", "TIME")
-        .otherwise("3 s for open groups, none with --receivers or --wait-for");
+        .otherwise("none");
     /// Begin as soon as this many receivers have registered
     START_RECEIVERS = Setting::new("start_receivers", SettingKind::Integer(1, 1 << 22))
         .option("wait-for", "N");

@@ -83,7 +83,11 @@ pub(crate) fn draw(draw: &mut Draw, sites: &[Site]) -> (SenderConfig, Crowd) {
 }
 
 fn set_group(draw: &mut Draw, config: &mut SenderConfig, crowd: Crowd, sites: &[Site]) {
-    let soon = Start { receivers: None, after: Some(Span::from_secs(3)) };
+    let with_first = draw.chance(0.5);
+    let soon = Start { after: Some(Span::from_secs(3)), with_first, ..Start::default() };
+    if with_first && draw.chance(0.7) {
+        config.early_data = Span::from_millis(900);
+    }
     let mut invited: Vec<Invited> = sites
         .iter()
         .map(|site| Invited { label: site.name.clone().unwrap_or_else(|| site.id.to_string()), id: site.id })
@@ -92,7 +96,7 @@ fn set_group(draw: &mut Draw, config: &mut SenderConfig, crowd: Crowd, sites: &[
         invited.push(Invited::new("nobody"));
     }
     let (group, start) = match crowd {
-        Crowd::Awaited => (Group::Closed(invited), Start { receivers: None, after: None }),
+        Crowd::Awaited => (Group::Closed(invited), Start { with_first, ..Start::default() }),
         Crowd::Listed => (Group::Closed(invited), soon),
         Crowd::Open => {
             let spare = draw.pick(&[0, 0, 2, 1016]);

@@ -90,7 +90,7 @@ fn what_a_forged_announcement_began_and_ended_begins_anew() {
     // A host announces in the sender's name, as in the draft, and ends or declines it before the sender is heard.
     for declines in [false, true] {
         let mut config = closed(1);
-        config.start = Start { receivers: None, after: None };
+        config.start = Start::default();
         let mut message = announcement(&config);
         let Body::Announce(m) = &mut message.body else { unreachable!() };
         (m.commitment, m.product_size) = (None, 1 + u64::from(declines));
@@ -119,7 +119,7 @@ fn what_a_forged_announcement_began_and_ended_begins_anew() {
 fn who_follows_another_sender_forgets_what_the_first_one_announced() {
     // Another host announces the same product, with a duration of five seconds, before the sender begins.
     let mut config = closed(1);
-    config.start = Start { receivers: None, after: None };
+    config.start = Start::default();
     let mut message = announcement(&config);
     let Body::Announce(m) = &mut message.body else { unreachable!() };
     (m.transfer_duration_s, m.hosts) =

@@ -111,7 +111,7 @@ fn lost_tokens_are_asked_for_again() {
 fn a_remembered_receiver_confirms_now_or_is_not_done() {
     for comes in [true, false] {
         let mut config = closed(2);
-        config.start = Start { receivers: None, after: None };
+        config.start = Start::default();
         let mut session = Session::new("remembered", Setup::plain(1), config, 2, Link::clean(ms(100)));
         let sender = session.sender;
         session.net.at(Time::ZERO, sender, |engine: &mut Sender, _| engine.remember(client(0)));
@@ -292,7 +292,7 @@ fn who_starts_again_with_everything_in_the_drafts_way_stays_done() {
 fn who_reported_before_it_had_its_token_proves_it_when_it_comes() {
     // It has everything, and its reports are lost for so long that it has stopped sending them when data begins.
     let mut config = closed(2);
-    config.start = Start { receivers: None, after: Some(secs(120)) };
+    config.start = Start { after: Some(secs(120)), ..Start::default() };
     let mut session = Session::empty("again", Setup::plain(1), config, Link::clean(ms(100)));
     session.add(0, receiver(0), Ownership { lacks: Some(Vec::new()), ..Ownership::default() });
     session.add(1, receiver(1), Ownership::default());
@@ -309,7 +309,7 @@ fn who_reported_before_it_had_its_token_proves_it_when_it_comes() {
 fn while_data_runs_a_claim_makes_nobody_wait() {
     // A host claims every few seconds to be an invited receiver that is away.
     let mut config = closed(2);
-    config.start = Start { receivers: Some(1), after: None };
+    config.start = Start { receivers: Some(1), ..Start::default() };
     let mut session = Session::new("claims", Setup::plain(1), config, 1, Link::clean(ms(100)));
     for n in 0..100 {
         forge(&mut session, ms(500 + 3000 * n), receiver_address(9), accepts(1, Some(Proof([9; 8]))));

@@ -12,7 +12,7 @@ fn closed(receivers: usize, early: Span) -> SenderConfig {
         let id = receiver(n).id;
         Invited { label: id.to_string(), id }
     });
-    let start = Start { receivers: None, after: None };
+    let start = Start::default();
     let group = Group::Closed(invited.collect());
     SenderConfig { group, start, early_data: early, pace: rate(4000), ..sender(600, 60, 0) }
 }

@@ -12,6 +12,7 @@ mod fixed_timer;
 mod foreseen;
 mod groups;
 mod hostile;
+mod latecomers;
 mod laws;
 mod leaving;
 mod losses;

@@ -235,7 +235,7 @@ fn a_refusal_without_proofs_counts_once_its_host_has_answered() {
 #[test]
 fn a_forged_refusal_does_not_begin_without_who_comes_later() {
     let mut config = closed(2);
-    config.start = Start { receivers: None, after: None };
+    config.start = Start::default();
     let mut session = Session::new("refused", Setup::plain(1), config, 2, Link::clean(ms(100)));
     let Body::Registration(mut refusal) = accepts(1, None) else { unreachable!() };
     refusal.entries[0].response = Err(DeclineReason::Disk);
@@ -250,7 +250,7 @@ fn who_has_everything_already_ends_it_before_data() {
     // The same command twice: all receivers hold everything, and report that while the sender still announces.
     for group in [None, Some(Group::OpenLimited { limit: 1024 })] {
         let mut config = closed(2);
-        config.start = Start { receivers: None, after: Some(secs(3)) };
+        config.start = Start { after: Some(secs(3)), ..Start::default() };
         config.group = group.unwrap_or(config.group);
         let mut session = Session::empty("twice", Setup::plain(1), config, Link::clean(ms(100)));
         for n in 0..2 {
@@ -267,7 +267,7 @@ fn who_has_everything_already_ends_it_before_data() {
 fn those_who_had_everything_get_the_time_to_confirm_it() {
     // One receiver is near and confirms at once; the others are half a second away.
     let mut config = closed(3);
-    config.start = Start { receivers: None, after: None };
+    config.start = Start::default();
     let mut session = Session::empty("confirm", Setup::plain(1), config, Link::clean(ms(500)));
     let sender = session.sender;
     for n in 0..3 {

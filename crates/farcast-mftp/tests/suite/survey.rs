@@ -192,7 +192,8 @@ fn a_report_that_comes_twice_counts_once() {
 
 #[test]
 fn who_came_late_or_left_or_held_something_does_not_count() {
-    let config = SenderConfig { start: Start { receivers: Some(4), after: None }, ..sender(1200, 30, 4) };
+    let config =
+        SenderConfig { start: Start { receivers: Some(4), ..Start::default() }, ..sender(1200, 30, 4) };
     let mut session = Session::empty("late", Setup::plain(1), config, Link::clean(ms(50)));
     let half = Ownership { lacks: Some((0..600).collect()), ..Ownership::default() };
     for (n, owner) in

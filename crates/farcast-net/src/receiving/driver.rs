@@ -64,6 +64,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) spare: Option<Arena>,
     /// Time since which the store has had no free buffer.
     pub(super) stalled: Option<Time>,
+    /// Time at which the store was told to open the only object; `None` once it has answered.
+    pub(super) opening: Option<Time>,
     /// A datagram on our own port, or news of the interfaces, may wait.
     aside: bool,
     /// The disk is full, and the store waits for room.
@@ -181,6 +183,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             buffer: 0,
             spare: Some(Arena::new()),
             stalled: None,
+            opening: None,
             aside: true,
             lacks_room: false,
             early: Early::default(),

@@ -26,6 +26,9 @@ const FOREIGN: u32 = 16;
 /// thereby sets the pace. A disk that does not answer must not keep other datagrams from being read.
 const HOLD: Span = Span::from_millis(250);
 
+/// Longest time for which data is left to the kernel's buffer while the store opens the only object.
+const OPENING: Span = Span::from_millis(200);
+
 /// Longest time for which received data waits for more before the store gets it, and the same while the sender waits
 /// for answers. If datagrams come one by one, a message to the store for each would cost more than all else.
 const HAND_OVER: Span = Span::from_millis(20);
@@ -105,6 +108,9 @@ impl<P: Protocol> Driver<'_, P> {
     /// Reads from the socket of `role` as much as one system call brings, and processes it. Returns `true` if there may be more.
     pub(super) fn hear(&mut self, role: SocketRole) -> Result<bool, NetError> {
         let Some(endpoint) = self.sockets.endpoint(role) else { return Ok(false) };
+        if role != SocketRole::Own && self.opening_until().is_some() {
+            return Ok(false);
+        }
         // Nothing that arrives on our own port is stored.
         let filling = if role == SocketRole::Own { None } else { self.filling() };
         if let Some(mut filling) = filling {
@@ -164,7 +170,15 @@ impl<P: Protocol> Driver<'_, P> {
 
     /// Returns the time until which data is left to the kernel, if it is left there now.
     pub(super) fn held_until(&self) -> Option<Time> {
-        self.stalled.map(|since| since + HOLD).filter(|until| self.clock.now() < *until)
+        let stalled = self.stalled.map(|since| since + HOLD);
+        stalled.filter(|until| self.clock.now() < *until).or_else(|| self.opening_until())
+    }
+
+    /// Returns the time until which data is left to the kernel because the store opens the only object: an engine has no
+    /// place for content before that.
+    fn opening_until(&self) -> Option<Time> {
+        let until = self.opening? + OPENING;
+        (self.clock.now() < until).then_some(until)
     }
 
     /// Reads datagrams into free slots of `arena` and processes them.

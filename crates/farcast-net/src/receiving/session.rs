@@ -86,6 +86,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
         if self.sessions.is_empty() {
             self.nap = Nap::default();
+            self.opening = Some(self.clock.now());
         }
         let signer = self.signer(self.speaking).map(str::to_owned);
         let session = Session::new(offer, self.store.number(), self.clock.now());
@@ -179,6 +180,7 @@ impl<P: Protocol> Driver<'_, P> {
         // Replies about receptions that are over are ignored.
         let current = |(_, session): &(&ObjectId, &mut Session)| session.reception == reception;
         let Some((&object, session)) = self.sessions.iter_mut().find(current) else { return };
+        self.opening = None;
         match reply {
             Reply::NoRoom(_) | Reply::Room | Reply::Removed { .. } | Reply::Refused(_) => {}
             Reply::Withheld { path, why } => {

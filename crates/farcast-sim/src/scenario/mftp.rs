@@ -5,7 +5,7 @@ mod settings;
 
 use farcast_core::Span;
 use farcast_mftp::{
-    ClientId, Group, NakTiming, PassWait, Population, Receiver, ReceiverConfig, Sender, SenderConfig,
+    ClientId, Group, NakTiming, Pace, PassWait, Population, Receiver, ReceiverConfig, Sender, SenderConfig,
 };
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};

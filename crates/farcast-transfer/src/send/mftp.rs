@@ -33,10 +33,6 @@ pub use verdict::{given_up, has_it, outcome_word, quit_reason, standing, state_w
 /// Report of the network driver on a transmission by MFTP.
 type Report = farcast_net::SendReport<Sender>;
 
-/// Longest time for which data leaves after the first announcement, before receivers have registered. It is longer than
-/// registrations take over a satellite, and shorter than the time after which others take the group for used.
-const EARLY: Span = Span::from_millis(900);
-
 /// Addresses of a transfer, with names resolved.
 #[derive(Clone, Copy, Debug)]
 struct Destination {
@@ -96,14 +92,16 @@ impl SendMftp {
         let product =
             Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: files.name.clone() };
         let config = self.configuration(job, list, product, server);
-        Ok(SenderConfig { early_data: self.early_data(job, &files.name), ..config })
+        Ok(SenderConfig { early_data: self.early_data(&config, &files.name), ..config })
     }
 
-    /// Returns the time for which data may leave before any receiver has registered, for a product called `name`.
-    fn early_data(&self, job: &SendJob, name: &str) -> Span {
+    /// Returns the time for which data of a product called `name` may leave before any receiver has registered. It is
+    /// zero if receivers most likely have a part of it, or an older version to compare.
+    fn early_data(&self, config: &SenderConfig, name: &str) -> Span {
         // A long list of keys together with data would be too much at once.
         let few = self.basis.sealing.as_ref().is_none_or(Sealing::is_for_few);
-        if few { early(job, &Known::load(self.to.private), name) } else { Span::ZERO }
+        let early = few && !Known::load(self.to.private).has_some(name);
+        if early { config.early_data } else { Span::ZERO }
     }
 
     /// Returns the configuration of a sender of `product`, which begins with a list of files of `list` octets.
@@ -217,7 +215,8 @@ impl SendProtocol for SendMftp {
         let state = State::load(product(files)?.id(), self.to.private);
         let remembered: Vec<ClientId> = state.done().iter().copied().map(ClientId).collect();
         let early_data = if remembered.is_empty() { config.early_data } else { Span::ZERO };
-        self.known = Some(Known::load(self.to.private));
+        // Until it has ended well, receivers may have a part.
+        self.known.insert(Known::load(self.to.private)).add(&files.name, true);
         self.state = Some(state);
         let secret = if job.group.draft { None } else { Some(Secret(random_secret()?)) };
         Ok(Box::new(move |server| {
@@ -250,12 +249,10 @@ impl SendProtocol for SendMftp {
         let draft = job.group.draft;
         let members = || report.sender.members().map(|(_, member)| member);
         let finished = *outcome(report) == SenderOutcome::Finished;
-        if let (true, Some(known)) = (finished, &mut self.known) {
-            let got_it = members().filter(|member| has_it(member, draft));
-            let compares = report.sender.compares();
-            known.add(&files.name, compares, got_it.map(|member| member.label.as_str()));
-        }
         let everyone = members().all(|member| has_it(member, draft));
+        if let (true, true, Some(known)) = (finished, everyone, &mut self.known) {
+            known.add(&files.name, report.sender.compares());
+        }
         if let (true, Some(state)) = (finished && report.error.is_none() && everyone, &self.state) {
             state.forget();
         }
@@ -384,14 +381,4 @@ fn check(job: &SendJob, to: Destination, settings: &Settings, sealed: bool) -> R
         return Err(Error::usage("--announce and --to must both be IPv4 or both IPv6"));
     }
     Ok(())
-}
-
-/// Returns the time for which data may leave before any receiver has registered. It is more than zero if the listed
-/// receivers are most likely there, and compared no older version the last time.
-fn early(job: &SendJob, known: &Known, name: &str) -> Span {
-    let group = &job.group;
-    let told = group.start_on_enter || job.protocol.option("wait-for").is_some() || group.unlimited;
-    // Receivers of the draft throw away data that arrives before they are confirmed.
-    let listed = !group.receivers.is_empty() && known.has_all(&group.receivers);
-    if listed && !group.draft && !told && !known.compares(name) { EARLY } else { Span::ZERO }
 }

@@ -213,7 +213,7 @@ fn bursts_are_equal() {
 fn outages_and_vectors_are_equal() {
     for losses in [
         "outages = { between = \"700 ms\", length = \"100 ms\" }",
-        "outages = { start = \"3.6 s\", length = \"500 ms\", period = \"2 s\" }",
+        "outages = { start = \"1.6 s\", length = \"500 ms\", period = \"2 s\" }",
         "error_vector = \"0001000110\"",
     ] {
         let link = format!(

@@ -110,7 +110,7 @@ fn a_bridge_that_passes_batches_alone_is_noticed() {
         for receiver in receivers {
             receiver.succeed();
         }
-        assert!(times < 1.3, "{protocol}: {times} times the size");
+        assert!(times < 1.3, "{protocol}: {times} times the size: {}", sent.summary());
         place.assert_received(&place.path("product.bin"), &["host2", "host3"]);
     }
 }

@@ -3,7 +3,7 @@
 use farcast_scenario::Links;
 use farcast_scenario::receivers::Group as Receivers;
 
-use super::{Group, NakTiming, PassWait, Transfer};
+use super::{Group, NakTiming, Pace, PassWait, Transfer};
 
 /// Octets of a receiver of a population: its times, its counts, its state.
 const POPULATION: u64 = 64;
@@ -43,6 +43,8 @@ impl Transfer {
             (true, NakTiming::EndOfFirstPass) => naks,
             (false, _) => naks.saturating_mul(1 + u64::from(sender.status_retry_count)),
         };
+        // One request asks about all blocks that have left before the formal start of data.
+        let rounds = rounds + self.early_blocks().min(naks);
         let mut octets = 0.0;
         for group in groups {
             let loss = group.losses.as_ref().unwrap_or(&links.losses).share(sender.dtu_size.into());
@@ -63,5 +65,14 @@ impl Transfer {
         }
         // A cast from a float saturates.
         octets as u64
+    }
+
+    /// Estimates the number of blocks that leave before the formal start of data. Receivers register late in that time,
+    /// and data goes on for as long again.
+    fn early_blocks(&self) -> u64 {
+        let sender = &self.configs.sender;
+        let Pace::Rate { rate, .. } = sender.pace else { return 0 };
+        let block = rate.time_of_bytes(u64::from(sender.block_size) * u64::from(sender.dtu_size));
+        (sender.early_data * 2).as_nanos().div_ceil(block.as_nanos().max(1))
     }
 }

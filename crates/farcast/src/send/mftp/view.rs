@@ -21,6 +21,8 @@ use crate::send::{
 };
 use crate::text::Text;
 
+/// Most receivers that one line names.
+const MOST_NAMED: usize = 3;
 /// Interval between progress events for programs.
 const REPORT_EVERY: Span = Span::from_secs(1);
 
@@ -130,6 +132,9 @@ impl<'a> View<'a> {
     }
 
     fn tick(&mut self, now: Time, sender: &Sender) {
+        if self.data_began.is_none() && sender.pass().sent > 0 {
+            self.data_began = Some(now);
+        }
         let output = &mut self.steps.output;
         let progress = self.steps.progress.get_or_insert_with(|| Progress::new(output));
         let (prefix, message, done) = bar(now, sender, self.data_began, &self.files);
@@ -151,7 +156,7 @@ impl<'a> View<'a> {
         let output = &mut self.steps.output;
         let progress = self.steps.progress.get_or_insert_with(|| Progress::new(output));
         if let SenderEvent::Started { .. } = event {
-            self.data_began = Some(now);
+            self.data_began.get_or_insert(now);
         }
         if let Some(line) = describe(sender, event) {
             progress.line(output, &line);
@@ -239,7 +244,7 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
         }
         SenderEvent::Refused { address, .. } => format!("refused: {address}, which is not in --receivers"),
         SenderEvent::Started { receivers, restart: false } => {
-            format!("data begins, {}", receivers_words(*receivers as usize))
+            format!("data begins, {}{}", receivers_words(*receivers as usize), unheard(sender))
         }
         SenderEvent::Started { receivers, .. } if sender.compares() => {
             let compare = if *receivers == 1 { "compares what it has" } else { "compare what they have" };
@@ -260,6 +265,18 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
     })
 }
 
+/// Returns the listed receivers that have not answered, in words that follow others; empty if all have.
+fn unheard(sender: &Sender) -> String {
+    let absent: Vec<&str> = sender.awaited().map(|member| member.label.as_str()).collect();
+    let (named, more) = absent.split_at(absent.len().min(MOST_NAMED));
+    let have = if absent.len() == 1 { "has" } else { "have" };
+    match (named, more) {
+        ([], _) => String::new(),
+        (named, []) => format!("; {} {have} not answered yet", named.join(", ")),
+        (named, more) => format!("; {} and {} more {have} not answered yet", named.join(", "), more.len()),
+    }
+}
+
 /// Returns an event for programs.
 fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
     let name = |client: &ClientId| label(sender, *client);
@@ -276,7 +293,8 @@ fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
             json!({ "id": client.to_string(), "address": address.to_string(), "collision": collision }),
         ),
         SenderEvent::Started { receivers, restart } => {
-            ("started", json!({ "receivers": receivers, "restart": restart }))
+            let absent: Vec<&str> = sender.awaited().map(|member| member.label.as_str()).collect();
+            ("started", json!({ "receivers": receivers, "restart": restart, "absent": absent }))
         }
         SenderEvent::Pass { pass, dtus } => ("pass", json!({ "pass": pass, "dtus": dtus })),
         SenderEvent::Done { client } => {
@@ -304,10 +322,11 @@ fn bar(
 ) -> (String, String, (u64, u64)) {
     let RoundProgress { round: pass, sent, segments: total } = sender.pass();
     match sender.phase() {
-        Phase::Announcing => {
+        Phase::Announcing if sent == 0 => {
             let registered = sender.members().filter(|(_, m)| m.is_active()).count();
             ("announcing".into(), format!("{registered} registered"), (0, 1))
         }
+        Phase::Waiting if sender.is_resting() => ("waiting".into(), waits_for(sender), (1, 1)),
         Phase::Waiting if pass == 0 => ("comparing".into(), "receivers look what they have".into(), (0, 1)),
         Phase::Waiting => (format!("pass {pass}"), "waiting for answers".into(), (1, 1)),
         Phase::Completing | Phase::Ended => ("closing".into(), String::new(), (1, 1)),
@@ -325,6 +344,16 @@ fn bar(
             }
             (format!("pass {pass}"), message, (sent, total))
         }
+    }
+}
+
+/// Returns what the sender waits for when all receivers that have come are served.
+fn waits_for(sender: &Sender) -> String {
+    let absent = sender.awaited().count();
+    match (absent, sender.awaited().next()) {
+        (0, _) => "for receivers that may still register".into(),
+        (1, Some(member)) => format!("for {}, which has not answered yet", member.label),
+        (n, _) => format!("for {n} receivers that have not answered yet"),
     }
 }
 

@@ -1,0 +1,142 @@
+//! Receivers that register once data runs, and the time that they have to come.
+//!
+//! If data begins with the first receivers, the others find it running: their head is repaired like any other loss, and
+//! they are asked about it by name. The sender does not end before each of them had its time to come.
+
+use farcast_core::engine::Transmit;
+use farcast_core::{Run, Span, Time};
+
+use super::members::{Member, MemberState};
+use super::{Phase, Sender, Timer, all_blocks};
+use crate::config::{Group, PassWait};
+use crate::message::{Body, ClientId, Data, DataKind, Message, StatusRequest, StatusType};
+use crate::wire;
+
+/// Time beyond a round trip that receivers have to register after the first of them, if data flows meanwhile and if it
+/// does not.
+const GRACE: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
+/// Maximum number of newcomers that are asked by name.
+const FEW: usize = 16;
+
+impl Sender {
+    /// Returns `true` if data begins with the first receivers. Where receivers do not register, none is the first.
+    pub(super) fn begins_with_first(&self) -> bool {
+        self.config.start.with_first && self.has_members()
+    }
+
+    /// Starts the time within which receivers may come.
+    pub(super) fn expect_latecomers(&mut self, now: Time) {
+        let come = match self.config.group {
+            Group::Closed(_) => self.config.silence,
+            Group::OpenLimited { .. } => self.config.start.after.unwrap_or(Span::ZERO),
+            Group::OpenUnlimited => Span::ZERO,
+        };
+        if self.begins_with_first() && self.config.late_entry && !come.is_zero() {
+            self.timers.set(Timer::Latecomers, now + come);
+        }
+    }
+
+    /// Returns `true` if receivers that have not registered may still come.
+    pub(super) fn awaits_latecomers(&self) -> bool {
+        let room = match self.config.group {
+            Group::Closed(_) => self.members.awaited() > 0,
+            Group::OpenLimited { limit } => self.members.len() < limit as usize,
+            Group::OpenUnlimited => false,
+        };
+        room && self.timers.is_set(Timer::Latecomers)
+    }
+
+    /// Returns the listed receivers that have not registered and may still come.
+    pub fn awaited(&self) -> impl Iterator<Item = &Member> {
+        let absent = |m: &&Member| m.state == MemberState::Invited && !m.remembered;
+        self.members.values().filter(absent).filter(|_| self.config.late_entry)
+    }
+
+    /// Returns `true` if all receivers that have come are served, and only others are waited for.
+    pub fn is_resting(&self) -> bool {
+        self.phase == Phase::Waiting && self.has_only_latecomers()
+    }
+
+    /// Returns `true` if all receivers that have come are served, and others may still come. A receiver that was given
+    /// up comes back only if it is asked.
+    pub(super) fn has_only_latecomers(&self) -> bool {
+        let lost = |m: &Member| matches!(m.state, MemberState::Lost(_));
+        self.members.active() == 0 && self.awaits_latecomers() && !self.members.values().any(lost)
+    }
+
+    /// Sends nothing until a receiver comes, or the time for that is over.
+    pub(super) fn rest(&mut self, now: Time) {
+        self.schedule.clear();
+        self.progress.drop_runs();
+        self.wait_for_answers(now);
+        self.timers.stop(Timer::StatusRetry);
+    }
+
+    /// Returns `true` if the time to start with the registered receivers has come.
+    pub(super) fn may_start(&self) -> bool {
+        // Timer::StartAfter is stopped once it has expired.
+        let timed = if self.begins_with_first() {
+            self.accepted() > 0 || self.somebody_is_done()
+        } else {
+            self.config.start.after.is_some()
+        };
+        timed && !self.timers.is_set(Timer::StartAfter)
+    }
+
+    /// Handles the registration of `client`, which is a member now.
+    pub(super) fn joined(&mut self, now: Time, client: ClientId) {
+        match self.phase {
+            Phase::Announcing if self.begins_with_first() && !self.timers.is_set(Timer::StartAfter) => {
+                let (flows, still) = GRACE;
+                let grace = if self.is_early_set() { flows } else { still };
+                let wait = self.round_trip() + self.config.backoff_window + grace;
+                self.timers.set(Timer::StartAfter, now + wait);
+            }
+            Phase::Sending if self.newcomers.len() < FEW && !self.newcomers.contains(&client) => {
+                self.newcomers.push(client);
+            }
+            // The sender rests. Nothing but this receiver's answer is waited for.
+            Phase::Waiting if !self.timers.is_set(Timer::StatusRetry) => {
+                let prompt = self.config.pass_wait == PassWait::Draft;
+                let wait = if prompt { Span::ZERO } else { self.status_retry() };
+                self.timers.set(Timer::StatusRetry, now + wait);
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks the receivers that have just joined what they lack of the blocks before `block`, which they did not hear.
+    pub(super) fn ask_newcomers(&mut self, block: u32) {
+        let blocks = if self.full_pass() { Run::new(0, block) } else { Some(all_blocks(&self.geometry)) };
+        let Some(blocks) = blocks.filter(|_| !self.newcomers.is_empty()) else { return };
+        let hosts = Some(core::mem::take(&mut self.newcomers));
+        let dtus = Run::new(0, self.geometry.block_len(0)).unwrap_or(Run::one(0));
+        let (pass, status) = (self.progress.pass, StatusType::NakOnly);
+        let body = Body::StatusRequest(StatusRequest { pass, blocks, dtus, status, hosts });
+        self.stats.status_requests += 1;
+        self.outbox
+            .push_back(Transmit::new(Message::new(self.config.transmission, body), self.config.private));
+        self.send_head_again();
+    }
+
+    /// Sends the head of the product once more. Receivers that were not ready for the first data lack it, and store all
+    /// else in vain until they can tell the files from it.
+    pub(super) fn send_head_again(&mut self) {
+        let len = self.geometry.segment_size();
+        let head = self.config.head_segments.min(self.geometry.block_len(0));
+        let Some(dtus) = Run::new(0, head).filter(|_| self.full_pass()) else { return };
+        if self.still_sent(0, self.geometry.block_len(0)).first().is_none_or(|sent| sent.count() < head) {
+            return;
+        }
+        if let Some(pass) = self.stats.dtus_per_pass.last_mut() {
+            *pass += u64::from(head);
+        }
+        let last_len = self.geometry.payload_len(head - 1);
+        let data = Data { pass: 1, block: 0, kind: DataKind::Source, dtus, len, last_len };
+        self.outbox.push_back(Transmit::new(
+            Message::new(self.config.transmission, Body::Data(data)),
+            self.config.private,
+        ));
+        self.pacer.owe(self.pacer.span(wire::data_len(len.into())) * u64::from(head - 1));
+    }
+}

@@ -1,0 +1,142 @@
+//! Data that begins with the first receivers, and those that come later or never.
+
+use farcast_core::{Span, Time};
+use farcast_mftp::{Body, Group, Invited, MemberState, SenderConfig, SenderEvent, SenderOutcome, Start};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Ownership, Session, at, data, ms, rate, receiver, secs, sender};
+
+/// Time from the beginning after which an absent receiver is no longer waited for.
+const SILENCE: Span = secs(20);
+
+/// Returns a sender of 600 DTUs at 4 Mbit/s that begins with the first receivers.
+fn first(group: Group) -> SenderConfig {
+    let start = Start { after: Some(secs(3)), with_first: true, ..Start::default() };
+    let config = SenderConfig { group, start, early_data: ms(900), pace: rate(4000), ..sender(600, 60, 0) };
+    SenderConfig { silence: SILENCE, ..config }
+}
+
+fn listed(receivers: usize) -> SenderConfig {
+    let invited = (0..receivers).map(|n| {
+        let id = receiver(n).id;
+        Invited { label: id.to_string(), id }
+    });
+    first(Group::Closed(invited.collect()))
+}
+
+fn open() -> SenderConfig {
+    first(Group::OpenLimited { limit: 100 })
+}
+
+/// Runs a session in which the last of `receivers` appears at `appears`; `None` if it never does.
+fn run(config: SenderConfig, receivers: usize, appears: Option<Time>, link: Link) -> Session {
+    let mut session = Session::empty("latecomers", Setup::plain(1), config, link);
+    for n in 0..receivers {
+        let client = session.add(n, receiver(n), Ownership::default());
+        if n + 1 == receivers
+            && let Some(appears) = appears
+        {
+            session.net.appear(appears, client.handle);
+        }
+    }
+    session.run()
+}
+
+fn ended(session: &Session) -> Time {
+    session.when(|event| matches!(event, SenderEvent::Ended(_))).expect("it ended")
+}
+
+/// Returns the time at which the `n`th receiver reported that it has everything.
+fn done(session: &Session, n: usize) -> Time {
+    let id = receiver(n).id;
+    session.when(|event| matches!(event, SenderEvent::Done { client } if *client == id)).expect("it is done")
+}
+
+/// Returns the state of the last of `receivers`, which ids order as their numbers do.
+fn state_of(session: &Session, n: usize) -> MemberState {
+    let id = receiver(n).id;
+    session.engine().members().find(|(of, _)| *of == id).expect("a member").1.state.clone()
+}
+
+#[test]
+fn nobody_waits_for_an_absent_receiver() {
+    for config in [listed(4), SenderConfig { early_data: Span::ZERO, ..listed(4) }] {
+        let all = run(config.clone(), 4, None, Link::clean(ms(250)));
+        let mut three = run(config, 3, None, Link::clean(ms(250)));
+        assert_eq!(all.outcome(), Some(SenderOutcome::Finished));
+        assert!(ended(&all) < at(secs(5)), "{:?}", ended(&all));
+        assert_eq!(three.outcome(), Some(SenderOutcome::Finished));
+        for n in 0..3 {
+            let (with, without) = (done(&three, n), done(&all, n));
+            assert!(with <= without + ms(1_700), "{n}: {with:?} with one absent, {without:?} without");
+        }
+        assert_eq!(state_of(&three, 3), MemberState::Invited);
+        // It may come for as long as a silent receiver is waited for, and costs announcements only.
+        assert!(ended(&three) >= at(SILENCE) && ended(&three) < at(SILENCE + secs(1)), "{:?}", ended(&three));
+        let log = three.net.take_log();
+        assert_eq!(data(&log, 0).len(), 600, "each DTU once");
+        let late = log.departures.iter().filter(|d| d.from == 0 && d.at > at(secs(6)));
+        let asked = late.filter(|d| matches!(d.message.body, Body::StatusRequest(_))).count();
+        assert_eq!(asked, 0, "nobody is asked for what nobody can answer");
+    }
+}
+
+#[test]
+fn data_is_on_its_way_before_anybody_registers() {
+    for config in [listed(3), open()] {
+        let mut session = run(config, 3, None, Link::clean(ms(250)));
+        session.assert_complete();
+        let log = session.net.take_log();
+        let sent = data(&log, 0);
+        assert!(sent[0].0 < at(ms(60)) && sent.len() == 600, "{:?}, {}", sent[0].0, sent.len());
+        // 600 DTUs of 1,080 octets take 1.3 s, and nothing pauses.
+        assert!(done(&session, 0) < at(ms(50 + 1_300 + 2 * 250 + 100)), "{:?}", done(&session, 0));
+    }
+}
+
+#[test]
+fn who_comes_while_data_runs_gets_the_head_too() {
+    for (late, config) in [(900, listed(3)), (900, open()), (1_900, open())] {
+        let mut session = run(config, 3, Some(at(ms(late))), Link::lossy(ms(100), 0.02));
+        session.assert_complete();
+        assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
+        let log = session.net.take_log();
+        assert!(data(&log, 0).len() < 1_300, "{}", data(&log, 0).len());
+    }
+}
+
+#[test]
+fn who_comes_when_all_others_are_done_is_served() {
+    let mut session = run(listed(3), 3, Some(at(secs(9))), Link::lossy(ms(100), 0.02));
+    session.assert_complete();
+    assert!(ended(&session) < at(secs(15)), "{:?}", ended(&session));
+    let log = session.net.take_log();
+    let idle = data(&log, 0).iter().filter(|(time, _)| (at(secs(4))..at(secs(9))).contains(time)).count();
+    assert_eq!(idle, 0, "nothing is sent to nobody");
+}
+
+#[test]
+fn an_open_group_stays_open_for_its_time() {
+    let mut config = open();
+    config.product.size = 20_000;
+    let session = run(config.clone(), 2, Some(at(ms(1_500))), Link::clean(ms(50)));
+    session.assert_complete();
+    assert!(done(&session, 0) < at(ms(300)), "{:?}", done(&session, 0));
+    // Nobody comes later: it ends three seconds after it has begun, and confirms.
+    let session = run(config, 1, None, Link::clean(ms(50)));
+    session.assert_complete();
+    assert!(ended(&session) >= at(secs(3)) && ended(&session) < at(ms(3_500)), "{:?}", ended(&session));
+}
+
+#[test]
+fn one_that_is_given_up_is_asked_while_another_is_awaited() {
+    let mut config = listed(3);
+    (config.silence, config.status_retry_count) = (secs(3), 2);
+    config.start.after = None;
+    let mut session = Session::empty("given up", Setup::plain(1), config, Link::clean(ms(50)));
+    let only = session.add(0, receiver(0), Ownership::default());
+    // The only one that is there is cut off in the middle for longer than the sender's patience.
+    session.net.drop_if(move |leg| (at(ms(600))..at(ms(2_900))).contains(&leg.at));
+    let session = session.run();
+    assert!(only.owner.is_complete(), "{:?}", session.told.borrow());
+}
