@@ -59,7 +59,7 @@ impl NackSendProtocol for Mdp {
 
     fn name_room(job: &SendJob, config: &SenderConfig) -> NameRoom {
         let beside = if job.mdp.names_alone { 0 } else { farcast_mdp::VOUCHED_LEN };
-        NameRoom { by: "MDP", segment: config.segment_size.into(), beside, longest: usize::MAX }
+        NameRoom { segment: config.segment_size.into(), beside, longest: usize::MAX }
     }
 
     fn codec(_sender: &SendMdp, _job: &SendJob) -> Codec {

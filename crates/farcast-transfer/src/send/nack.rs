@@ -14,7 +14,7 @@ use farcast_net::SendSeal;
 use farcast_seal::Contents;
 use serde_json::Value;
 
-use super::named::{Ending, Named};
+use super::named::{Named, judge};
 use super::options::NackOptions;
 use super::scanned::hashed;
 use super::{
@@ -168,7 +168,7 @@ impl<P: NackSendProtocol> SendProtocol for SendNack<P> {
 
     fn check(&self, job: &SendJob, files: &Scanned) -> Result<(), Error> {
         let config = self.configured(job, files, self.basis.to);
-        check_names(job, files, &P::name_room(job, &config))
+        check_names::<P>(job, files, &P::name_room(job, &config))
     }
 
     fn destined(&self, _job: &SendJob) -> String {
@@ -197,9 +197,7 @@ impl<P: NackSendProtocol> SendProtocol for SendNack<P> {
     }
 
     fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
-        let known = self.named.len() > 0;
-        let ending = Ending { error: report.error.as_ref(), late, changed: &report.changed, known };
-        ending.judge(self.named.verdict(&report.end))
+        judge(report, late, self.named.len() > 0, self.named.verdict(&report.end))
     }
 
     fn figures(&self, sender: &SenderOf<Self>) -> Value {
@@ -289,7 +287,7 @@ fn check_meeting(job: &SendJob, files: &[Outgoing]) -> Result<(), Error> {
 }
 
 /// Checks that a datagram has room for the name of each file.
-fn check_names(job: &SendJob, files: &Scanned, room: &NameRoom) -> Result<(), Error> {
+fn check_names<P: NackSendProtocol>(job: &SendJob, files: &Scanned, room: &NameRoom) -> Result<(), Error> {
     for entry in files.entries() {
         let (_, name, _) = said_of(job, entry);
         let needed = name.len() + room.beside;
@@ -303,7 +301,7 @@ fn check_names(job: &SendJob, files: &Scanned, room: &NameRoom) -> Result<(), Er
              the file a shorter name",
             shown_name(&name),
             name.len(),
-            room.by,
+            P::NAME.title(),
             room.longest.min(room.segment.saturating_sub(room.beside)),
         )));
     }
@@ -316,8 +314,6 @@ const LARGEST_SEGMENT: usize = 65_000;
 /// Room for the names of files, in octets.
 #[derive(Clone, Copy, Debug)]
 pub struct NameRoom {
-    /// Name of the protocol.
-    pub by: &'static str,
     /// Size of a segment, which holds the whole description of a file.
     pub segment: usize,
     /// Size of the description without the name.

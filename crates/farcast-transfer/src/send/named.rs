@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Span, Time};
+use farcast_delivery::SenderEngine;
 use farcast_delivery::nack::{NodeId, SenderEvent, SenderOutcome};
-use farcast_files::ChangedFile;
-use farcast_net::NetError;
+use farcast_net::SendReport;
 use serde_json::{Value, json};
 
 use super::{ReceiverState, SendEvent, SendOutcome, Verdict, changed_files};
@@ -131,43 +131,33 @@ impl Named {
     }
 }
 
-/// Facts on the end of a transmission that go before its engine's own verdict.
-pub(super) struct Ending<'a> {
-    /// Error for which it had to stop.
-    pub(super) error: Option<&'a NetError>,
-    /// Set if the time limit ended it.
-    pub(super) late: bool,
-    /// Files that have changed.
-    pub(super) changed: &'a [ChangedFile],
-    /// Set if receivers are known.
-    pub(super) known: bool,
-}
-
-impl Ending<'_> {
-    /// Returns the verdict of the transmission, where the engine's own is `verdict`.
-    pub(super) fn judge(&self, verdict: Verdict) -> Verdict {
-        if let Some(error) = self.error {
-            let sentence = Some(error.to_string());
-            return Verdict { word: "aborted", outcome: SendOutcome::Failed, sentence };
-        }
-        if self.late {
-            let sentence = Some("the transfer took longer than --time-limit".into());
-            return Verdict { word: "time_limit", outcome: SendOutcome::Failed, sentence };
-        }
-        let Some(changed) = self.spoiled(&verdict) else { return verdict };
-        let sentence = Some(format!("{changed}: receivers do not have it as it was; send it again"));
-        Verdict { word: "changed", outcome: SendOutcome::Incomplete, sentence }
+/// Returns the verdict on the transmission of `report`, where that of its engine is `verdict`. The time limit may have
+/// ended it (`late`), and receivers may be `known`.
+pub(super) fn judge<S: SenderEngine>(
+    report: &SendReport<S>,
+    late: bool,
+    known: bool,
+    verdict: Verdict,
+) -> Verdict {
+    if let Some(error) = &report.error {
+        let sentence = Some(error.to_string());
+        return Verdict { word: "aborted", outcome: SendOutcome::Failed, sentence };
     }
-
-    /// Returns in words the files that receivers may have got wrong. Receivers that are known to have everything have
-    /// verified it.
-    fn spoiled(&self, verdict: &Verdict) -> Option<String> {
-        let acknowledged = verdict.outcome == SendOutcome::Done && self.known;
-        // A file that changes is not sent any more, so a receiver that lacks it never gets it.
-        let all_lack = verdict.outcome == SendOutcome::Incomplete;
-        let sent: Vec<_> = self.changed.iter().filter(|file| all_lack || file.was_sent).cloned().collect();
-        (!acknowledged && !sent.is_empty()).then(|| changed_files(&sent))
+    if late {
+        let sentence = Some("the transfer took longer than --time-limit".into());
+        return Verdict { word: "time_limit", outcome: SendOutcome::Failed, sentence };
     }
+    // Receivers that are known to have everything have verified it.
+    let acknowledged = verdict.outcome == SendOutcome::Done && known;
+    // A file that changes is not sent any more, so a receiver that lacks it never gets it.
+    let all_lack = verdict.outcome == SendOutcome::Incomplete;
+    let spoiled: Vec<_> = report.changed.iter().filter(|file| all_lack || file.was_sent).cloned().collect();
+    if acknowledged || spoiled.is_empty() {
+        return verdict;
+    }
+    let sentence =
+        Some(format!("{}: receivers do not have it as it was; send it again", changed_files(&spoiled)));
+    Verdict { word: "changed", outcome: SendOutcome::Incomplete, sentence }
 }
 
 /// Returns an outcome for programs.

@@ -80,7 +80,7 @@ impl NackSendProtocol for Norm {
     }
 
     fn name_room(_job: &SendJob, config: &SenderConfig) -> NameRoom {
-        NameRoom { by: "NORM", segment: config.segment_size.into(), beside: 0, longest: usize::MAX }
+        NameRoom { segment: config.segment_size.into(), beside: 0, longest: usize::MAX }
     }
 
     fn codec(sender: &SendNorm, _job: &SendJob) -> Codec {

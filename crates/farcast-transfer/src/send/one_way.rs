@@ -10,6 +10,7 @@ use farcast_oneway::{Codec, ConfigError, Duration, OneWay, Sender, SenderConfig,
 use farcast_seal::Contents;
 use serde_json::{Value, json};
 
+use super::named::judge;
 use super::scanned::scan_product;
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendOutcome,
@@ -164,8 +165,7 @@ impl SendProtocol for SendOneWay {
                 Verdict { word: "aborted", outcome: SendOutcome::Failed, sentence: Some(sentence.into()) }
             }
         };
-        let (error, changed) = (report.error.as_ref(), &report.changed[..]);
-        super::named::Ending { error, late, changed, known: false }.judge(own)
+        judge(report, late, false, own)
     }
 
     fn figures(&self, sender: &Sender) -> Value {

@@ -69,7 +69,7 @@ impl NackSendProtocol for Pgm {
 
     fn name_room(_job: &SendJob, config: &SenderConfig) -> NameRoom {
         let (beside, longest) = (farcast_pgm::NAME_OVERHEAD, farcast_pgm::MOST_NAME);
-        NameRoom { by: "PGM", segment: config.tsdu.into(), beside, longest }
+        NameRoom { segment: config.tsdu.into(), beside, longest }
     }
 
     fn codec(_sender: &SendPgm, job: &SendJob) -> Codec {
