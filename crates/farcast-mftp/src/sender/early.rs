@@ -20,6 +20,9 @@ const READY: Span = Span::from_millis(50);
 /// Number of copies of the first announcement if data follows it. A receiver that misses the announcement misses all
 /// data before the next one.
 const COPIES: usize = 3;
+/// Time after which these copies are sent once more, in case all of them are lost in one burst. Receivers take all of
+/// them for one announcement.
+pub(super) const BURST_PAUSE: Span = Span::from_millis(15);
 
 impl Sender {
     /// Begins to send data behind the first announcement, if so configured.
@@ -52,7 +55,7 @@ impl Sender {
     /// Returns the number of copies of the first announcement, which consists of `pieces`. It is several if data
     /// follows and the copies take little of the time in between.
     pub(super) fn first_copies(&self, pieces: &[Body]) -> usize {
-        if !self.is_early_set() {
+        if !self.is_early_set() || self.phase != Phase::Announcing {
             return 1;
         }
         let message = |piece: &Body| Message::new(0, piece.clone());

@@ -7,7 +7,7 @@ use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Span, Time};
 
 use super::members::{Member, MemberState};
-use super::{Phase, Sender, Timer};
+use super::{Phase, Sender, Timer, early};
 use crate::config::{Group, Pace};
 use crate::event::SenderOutcome;
 use crate::message::{Announce, AnnounceOptions, Body, ClientId, GroupModel, HostState, Message};
@@ -95,7 +95,8 @@ impl Sender {
         let hosts = self.host_lists().into_iter();
         let pieces: Vec<Body> =
             hosts.map(|hosts| Body::Announce(self.announcement(now, hosts).into())).collect();
-        let copies = if first { self.first_copies(&pieces) } else { 1 };
+        // A receiver that misses both bursts misses the data behind them too.
+        let copies = if self.announced <= 2 { self.first_copies(&pieces) } else { 1 };
         for piece in pieces.iter().cycle().take(copies * pieces.len()) {
             self.queue(piece.clone(), self.config.public);
         }
@@ -104,7 +105,11 @@ impl Sender {
         if self.phase == Phase::Announcing || self.config.late_entry || moved || self.unconfirmed() {
             // A receiver that misses the first announcement holds everyone up for a whole interval, so it is soon
             // repeated.
-            let wait = if first { interval / 10 } else { interval };
+            let wait = match (first, copies) {
+                (true, 2..) => early::BURST_PAUSE,
+                (true, _) | (false, 2..) => interval / 10,
+                (false, _) => interval,
+            };
             self.timers.set(Timer::Announce, now + wait);
         }
     }
