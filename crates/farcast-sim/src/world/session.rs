@@ -113,7 +113,7 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
         while let Some(sender) = &mut self.sender {
             if let Some(event) = sender.poll_event() {
                 match P::Sender::milestone(&event) {
-                    Some(Milestone::Round { round: 1, .. }) => self.began = Some(self.now),
+                    Some(Milestone::Round { round: 1, .. }) => drop(self.began.get_or_insert(self.now)),
                     Some(Milestone::Left) => self.left += 1,
                     _ => {}
                 }
@@ -124,6 +124,7 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
                     observer.told(self.now, &event);
                 }
             } else if let Some(transmit) = self.poll_sender() {
+                self.note_early_data();
                 L::send(self, transmit);
             } else {
                 break;
@@ -137,6 +138,13 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
         if due != self.wake {
             self.wake = due;
             self.queue.push_unless_never(due, Timer::Sender.into());
+        }
+    }
+
+    /// Records the time at which data began, if some has left before the first round formally does.
+    fn note_early_data(&mut self) {
+        if self.began.is_none() && self.sender.as_ref().is_some_and(|sender| sender.progress().sent > 0) {
+            self.began = Some(self.now);
         }
     }
 
