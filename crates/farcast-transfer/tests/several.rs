@@ -144,9 +144,9 @@ fn process_state() -> (Vec<String>, PathBuf) {
 
 /// Runs six transfers at once, and a receiver that hears nobody and is cancelled meanwhile.
 #[test]
-#[ignore = "runs in the process that another test starts"]
 fn transfers_in_this_process() {
-    let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
+    // Only the process that the other test starts has a place for it.
+    let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
     make_keys(&place);
     let transfer = |(name, protocol, group, is_sealed, octets)| Transfer {
         place: &place,
@@ -186,7 +186,7 @@ fn transfers_in_this_process() {
 fn several_transfers_in_one_process_do_not_disturb_one_another() {
     let place = tempfile::tempdir().unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "transfers_in_this_process", "--ignored", "--nocapture"])
+        .args(["--exact", "transfers_in_this_process", "--nocapture"])
         .env(PLACE, place.path())
         .env("XDG_STATE_HOME", place.path().join("state"))
         .env("XDG_CONFIG_HOME", place.path().join("config"))

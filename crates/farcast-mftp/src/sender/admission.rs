@@ -153,6 +153,7 @@ impl Sender {
                 // receiver has proved its address, even if its next registration is lost.
                 member.contender = Some((claim.source, m.clone()));
                 self.ask_to_show(now, claim);
+                self.expect_proof(now);
                 return Err(Reject::Unproven);
             }
             None => {}

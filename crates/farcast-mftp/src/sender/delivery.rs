@@ -330,7 +330,7 @@ impl Sender {
         Message::new(self.config.transmission, Body::StatusRequest(request))
     }
 
-    fn ask_all(&mut self, now: Time) {
+    pub(super) fn ask_all(&mut self, now: Time) {
         self.expect_answers(now, true);
         let mut message = self.status_request(now, all_blocks(&self.geometry));
         if let (Body::StatusRequest(request), Some(hosts)) = (&mut message.body, self.still_comparing(now)) {

@@ -7,7 +7,7 @@ use farcast_core::engine::Transmit;
 use farcast_core::{Run, Span, Time};
 
 use super::members::{Member, MemberState};
-use super::{Phase, Sender, Timer, all_blocks};
+use super::{OUTAGE_RETRY, Phase, Sender, Timer, all_blocks};
 use crate::config::{Group, PassWait};
 use crate::message::{Body, ClientId, Data, DataKind, Message, StatusRequest, StatusType};
 use crate::wire;
@@ -15,6 +15,8 @@ use crate::wire;
 /// Time beyond a round trip that receivers have to register after the first of them, if data flows meanwhile and if it
 /// does not.
 const GRACE: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
+/// Time beyond two round trips for which an open group stays open after a receiver has registered.
+const MORE: Span = Span::from_secs(1);
 /// Maximum number of newcomers that are asked by name.
 const FEW: usize = 16;
 
@@ -64,12 +66,25 @@ impl Sender {
         self.members.active() == 0 && self.awaits_latecomers() && !self.members.values().any(lost)
     }
 
-    /// Sends nothing until a receiver comes, or the time for that is over.
+    /// Sends nothing until a receiver comes, or the time for that is over. Receivers that have registered and not proved
+    /// it are asked, because an answer is a proof too.
     pub(super) fn rest(&mut self, now: Time) {
         self.schedule.clear();
         self.progress.drop_runs();
         self.wait_for_answers(now);
         self.timers.stop(Timer::StatusRetry);
+        let pending = |m: &Member| m.state == MemberState::Invited && m.contender.is_some();
+        if self.members.values().any(pending) {
+            self.ask_all(now);
+            self.expect_proof(now);
+        }
+    }
+
+    /// Asks for a proof of a registration soon, if the sender rests: the token goes out and comes back meanwhile.
+    pub(super) fn expect_proof(&mut self, now: Time) {
+        if self.phase == Phase::Waiting && !self.timers.is_set(Timer::StatusRetry) {
+            self.timers.set(Timer::StatusRetry, now + (self.round_trip() * 2).max(OUTAGE_RETRY));
+        }
     }
 
     /// Returns `true` if the time to start with the registered receivers has come.
@@ -83,8 +98,22 @@ impl Sender {
         timed && !self.timers.is_set(Timer::StartAfter)
     }
 
+    /// Keeps an open group open for a while after a receiver has registered: others may be about to, whose messages were
+    /// lost.
+    fn stay_open(&mut self, now: Time, client: ClientId) {
+        let open = self.begins_with_first() && matches!(self.config.group, Group::OpenLimited { .. });
+        let shown = self.members.get(&client).is_some_and(|m| m.validated || self.config.secret.is_none());
+        let until = now + self.round_trip() * 2 + MORE;
+        let due = self.timers.due(Timer::Latecomers);
+        if open && shown && self.config.late_entry && (due < until || !self.timers.is_set(Timer::Latecomers))
+        {
+            self.timers.set(Timer::Latecomers, until);
+        }
+    }
+
     /// Handles the registration of `client`, which is a member now.
     pub(super) fn joined(&mut self, now: Time, client: ClientId) {
+        self.stay_open(now, client);
         match self.phase {
             Phase::Announcing if self.begins_with_first() && !self.timers.is_set(Timer::StartAfter) => {
                 let (flows, still) = GRACE;

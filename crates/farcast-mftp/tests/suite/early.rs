@@ -4,7 +4,7 @@ use farcast_core::{Span, Time};
 use farcast_mftp::{Body, Group, Invited, SenderConfig, SenderEvent, SenderOutcome, Start};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, at, data, ms, rate, receiver, secs, sender};
+use crate::common::{Comparison, Ownership, Session, at, data, ms, rate, receiver, secs, sender};
 
 /// Returns a closed group of `receivers` that is waited for, 250 ms away.
 fn closed(receivers: usize, early: Span) -> SenderConfig {
@@ -122,6 +122,21 @@ fn where_all_hold_something_they_are_asked_first_after_all() {
     let early = data(&log, 0).iter().filter(|(time, _)| *time < at(ms(501))).count();
     assert!(first < at(ms(60)) && last > at(secs(1)), "{first:?} {last:?}");
     assert_eq!(data(&log, 0).len(), early + 2, "and only what is missing follows");
+}
+
+#[test]
+fn what_comes_before_the_first_request_ends_no_comparison() {
+    let config = SenderConfig { list_segments: 2, ..closed(2, secs(2)) };
+    let mut session = Session::empty("compares", Setup::plain(1), config, Link::clean(ms(250)));
+    for n in 0..2 {
+        let compares = Some(Comparison { list: 2, lacks: vec![590, 591], slow: false });
+        session.add(n, receiver(n), Ownership { compares, ..Ownership::default() });
+    }
+    let mut session = session.run();
+    assert!(session.clients.iter().all(|client| client.owner.is_complete()));
+    let log = session.net.take_log();
+    let early = data(&log, 0).iter().filter(|(time, _)| *time < at(ms(501))).count();
+    assert_eq!(data(&log, 0).len(), early + 2 + 2, "the list and what is missing follow");
 }
 
 #[test]

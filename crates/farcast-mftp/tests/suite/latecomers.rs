@@ -140,3 +140,19 @@ fn one_that_is_given_up_is_asked_while_another_is_awaited() {
     let session = session.run();
     assert!(only.owner.is_complete(), "{:?}", session.told.borrow());
 }
+
+#[test]
+fn a_late_registration_counts_with_any_proof() {
+    let mut session = Session::empty("proved", Setup::plain(1), listed(2), Link::clean(ms(50)));
+    for n in 0..2 {
+        session.add(n, receiver(n), Ownership::default());
+    }
+    let late = session.clients[1].handle;
+    session.net.appear(at(ms(900)), late);
+    // Only what it lacks reaches the sender with a proof.
+    session.net.drop_if(move |leg| {
+        let registers = matches!(leg.message.body, Body::Registration(_));
+        leg.from == late.index() && registers && leg.message.proof.is_some()
+    });
+    session.run().assert_complete();
+}
