@@ -19,6 +19,8 @@ use farcast_transfer::{
 const PLACE: &str = "FARCAST_TEST_PLACE";
 /// Receivers of each transfer.
 const RECEIVERS: [&str; 2] = ["bob", "cal"];
+/// Longest time that all transfers may take.
+const LIMIT: Duration = Duration::from_mins(2);
 /// Longest wait for a receiver to listen.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -147,6 +149,11 @@ fn process_state() -> (Vec<String>, PathBuf) {
 fn transfers_in_this_process() {
     // Only the process that the other test starts has a place for it.
     let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
+    thread::spawn(|| {
+        thread::sleep(LIMIT);
+        // A transfer that does not end fails the test that waits for this process.
+        std::process::abort();
+    });
     make_keys(&place);
     let transfer = |(name, protocol, group, is_sealed, octets)| Transfer {
         place: &place,
