@@ -102,6 +102,9 @@ fn who_comes_while_data_runs_gets_the_head_too() {
         assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
         let log = session.net.take_log();
         assert!(data(&log, 0).len() < 1_300, "{}", data(&log, 0).len());
+        let by_name = |body: &Body| matches!(body, Body::StatusRequest(m) if m.hosts.is_some()).then_some(());
+        let asked = crate::common::sent(&log, 0, by_name).len();
+        assert_eq!(asked > 0, late < 1_000, "who comes while the first pass runs is asked at once");
     }
 }
 
