@@ -113,7 +113,7 @@ fn who_is_not_there_has_nothing() {
     command.arg("--json");
     let ant = place.start("ant", command);
     ant.until("listening");
-    let args = ["--rate", "8 Mbit/s", "--receivers", "ant,bee", "--announce-time", "1 s", "--report"];
+    let args = ["--rate", "8 Mbit/s", "--receivers", "ant,bee", "--silence", "3 s", "--report"];
     let ended = place.send(&[&file], &[&args[..], &[sending.to_str().unwrap()]].concat()).wait();
     assert_eq!(ended.code, Some(3), "{}", ended.story());
     let page = opened(&sending);

@@ -1,6 +1,6 @@
 //! Messages of `farcast send` at its end.
 
-use farcast_core::Time;
+use farcast_core::{Span, Time};
 use farcast_files::Compressed;
 use farcast_mftp::{Member, MemberState, Sender};
 use farcast_report::transfer::Receiver;
@@ -71,7 +71,7 @@ fn what_it_took(report: &SendReport, size_bytes: u64) -> String {
     let Some(brought) = brought(&report.sender, size_bytes) else {
         let nothing = "no data was sent";
         let sealed = sealing::closing(report.seal.as_ref());
-        return format!("{whole} in {}, {nothing}, {} on the wire, -; {sealed}", report.duration, size(wire));
+        return format!("{whole} in {}, {nothing}, {} on the wire, -; {sealed}", took(report), size(wire));
     };
     let passes = match report.sender.stats().dtus_per_pass.len() {
         1 => "1 pass".into(),
@@ -79,13 +79,20 @@ fn what_it_took(report: &SendReport, size_bytes: u64) -> String {
     };
     format!(
         "{whole} in {} ({} of data), {passes}, {} on the wire, {}, {}; {}",
-        report.duration,
+        took(report),
         report.data_duration,
         size(wire),
         overhead(wire, size_bytes),
-        rate(brought, report.duration),
+        rate(brought, took(report)),
         sealing::closing(report.seal.as_ref()),
     )
+}
+
+/// Returns the time until the receivers that came had everything. The sender may have stayed for others.
+fn took(report: &SendReport) -> Span {
+    let absent = report.sender.awaited().next().is_some();
+    let last = report.sender.members().filter_map(|(_, member)| member.done_at).max();
+    last.filter(|_| absent).map_or(report.duration, |at| at.since(Time::ZERO))
 }
 
 /// Returns the known receivers, for the page.
@@ -144,7 +151,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, verdict: &Verd
         "error": report.error.as_ref().map(ToString::to_string),
         "exit_code": Exit::of(verdict.outcome) as u8,
         "size_bytes": size,
-        "time_s": report.duration.as_secs_f64(),
+        "time_s": took(report).as_secs_f64(),
         "data_time_s": report.data_duration.as_secs_f64(),
         "round_trip_s": report.sender.round_trip().as_secs_f64(),
         "passes": stats.dtus_per_pass.len(),

@@ -370,9 +370,11 @@ fn look(seen: &mut Sending, now: Time, sender: &Sender) {
 
 /// Returns a line for each receiver, as far as there is room.
 fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) -> Vec<String> {
-    let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
     let segments = u64::from(sender.geometry().segments());
     let line = |(id, member): (ClientId, &Member)| {
+        // The rate of a receiver that has everything stays as it was.
+        let until = member.done_at.unwrap_or(now);
+        let elapsed = began.map_or(Span::ZERO, |began| until.since(began));
         let have = u64::from(sender.received_by(id));
         format!(
             "  {:<24} {:>7}  loss {:>7}  {:>12}  {}",
@@ -380,7 +382,11 @@ fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) ->
             percent(have, segments),
             percent(member.lost_dtus, member.sent_dtus(sender.received_by(id))),
             rate(part_of(size, have.saturating_sub(member.held.into()), segments), elapsed),
-            if member.is_active() { String::new() } else { state(&member.state) }
+            match &member.state {
+                MemberState::Active => String::new(),
+                MemberState::Invited => "not here yet".into(),
+                other => state(other),
+            }
         )
     };
     let mut lines: Vec<String> = sender.members().take(MOST_LINES).map(line).collect();
