@@ -116,6 +116,8 @@ fn who_is_not_there_has_nothing() {
     let args = ["--rate", "8 Mbit/s", "--receivers", "ant,bee", "--silence", "3 s", "--report"];
     let ended = place.send(&[&file], &[&args[..], &[sending.to_str().unwrap()]].concat()).wait();
     assert_eq!(ended.code, Some(3), "{}", ended.story());
+    let took = ended.summary()["time_s"].as_f64().unwrap();
+    assert!(took < 2.5, "{took} s for who came, and three for who did not");
     let page = opened(&sending);
     let (headings, receivers) = with_heading(&page, "receiver");
     let states: Vec<&str> = receivers.iter().map(|row| cell(&headings, row, "state")).collect();
