@@ -221,6 +221,11 @@ pub struct SenderConfig {
     pub measure_round_trip: bool,
     /// Window over which receivers spread their answers; zero to answer at once.
     pub backoff_window: Span,
+    /// `true` if receivers are called by turns where they are too many for the return channel
+    /// ([`turn`](crate::Turn)).
+    pub turns: bool,
+    /// Rate of the return channel that all receivers share, for turns; `None` if it is to be learnt.
+    pub return_rate: Option<BitRate>,
     /// Maximum number of parity symbols of a block; 0 turns parity off. A sender that asks for proofs sends no parity
     /// while a receiver without proofs takes part, because that receiver may know nothing of parity.
     pub parity_symbols: u32,
@@ -284,6 +289,8 @@ impl SenderConfig {
             round_trip: Span::from_secs(1),
             measure_round_trip: true,
             backoff_window: Span::ZERO,
+            turns: false,
+            return_rate: None,
             parity_symbols: 0,
             parity_ahead: false,
             head_segments: 0,

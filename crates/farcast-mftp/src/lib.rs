@@ -35,6 +35,7 @@ pub mod receiver;
 mod seam;
 pub mod sender;
 pub mod settings;
+mod turn;
 pub mod wire;
 
 pub use config::{
@@ -50,3 +51,4 @@ pub use receiver::Receiver;
 pub use seam::{Codec, Mftp};
 pub use sender::{GivenUp, Judgement, Member, MemberState, Neighbourhood, Sender, Survey, Surveyed};
 pub use settings::Settings;
+pub use turn::{HeardData, Turn};

@@ -13,6 +13,7 @@ use farcast_core::{Bitmap, Run};
 use md5::{Digest, Md5};
 
 use crate::proof::{Proof, Token};
+use crate::turn::{HeardData, Turn};
 use crate::wire;
 
 /// Message: the transmission that it belongs to (0 for group management), and its body.
@@ -317,6 +318,8 @@ pub struct Announce {
     /// Commitment to the key that the server shows when the transmission is over. Its presence means that the server
     /// grants tokens (farcast's own).
     pub commitment: Option<Proof>,
+    /// Clients that register or report now, where not all may speak at once (farcast's own).
+    pub turn: Option<Turn>,
 }
 
 /// Entry for one client in a REGISTRATION; an aggregator sends several.
@@ -345,6 +348,10 @@ pub struct Registration {
     pub receive_buffer_bytes: Option<u32>,
     /// Nonce by which the client requests a token; the answer repeats it.
     pub nonce: Option<Proof>,
+    /// Losses so far, where clients speak by turns.
+    pub heard: Option<HeardData>,
+    /// Round in which the client was called.
+    pub round: Option<u16>,
 }
 
 /// Kind of the payload of a DATA message.
@@ -395,6 +402,8 @@ pub struct StatusRequest {
     pub status: StatusType,
     /// Clients that are asked; all if absent.
     pub hosts: Option<Vec<ClientId>>,
+    /// Clients among these that answer, where not all may speak at once (farcast's own).
+    pub turn: Option<Turn>,
 }
 
 /// NAK RESPONSE: the DTUs of one block that a client misses.
@@ -456,6 +465,8 @@ pub struct Done {
     pub naked_dtus: u32,
     /// Duration of the transfer in seconds.
     pub duration_s: u32,
+    /// Round in which the client was called (farcast's own).
+    pub round: Option<u16>,
 }
 
 /// COMPLETION.
@@ -463,6 +474,8 @@ pub struct Done {
 pub struct Completion {
     /// Clients whose Done is confirmed; if absent, the transmission is over for everyone.
     pub hosts: Option<Vec<ClientId>>,
+    /// Clients that register or report now, where not all may speak at once (farcast's own).
+    pub turn: Option<Turn>,
 }
 
 /// ABORT.

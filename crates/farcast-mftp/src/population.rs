@@ -17,7 +17,8 @@
 //! | `cohorts.rs` | receivers in the same state |
 //! | `hearing.rs` | messages other than data |
 //! | `asking.rs` | status requests and NAKs |
-//! | `held.rs` | answers that wait, and NAKs of other receivers that make them needless |
+//! | `turns.rs` | turns, and the losses that receivers report |
+//! | `held_answers.rs` | answers that wait, and NAKs of other receivers that make them needless |
 
 mod asking;
 mod cohorts;
@@ -26,6 +27,7 @@ mod hearing;
 mod held_answers;
 mod lacking;
 mod parity;
+mod turns;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -46,6 +48,7 @@ use data::SegmentPassage;
 use held_answers::{HeldAnswers, OverheardNak};
 use lacking::ReceiverGaps;
 use parity::PopulationParity;
+use turns::{HeardByAll, PopulationTurns};
 
 /// Messages of a population of MFTP.
 pub(crate) type Feedback = farcast_delivery::Feedback<Message, Naks>;
@@ -61,6 +64,8 @@ pub struct Population {
     /// Parity that receivers hold; `None` for a transmission without parity.
     parity: Option<PopulationParity>,
     held: Vec<HeldAnswers>,
+    turns: PopulationTurns,
+    heard: HeardByAll,
     /// DTUs that each receiver has requested, for its Done.
     naked: Vec<u32>,
     /// Time at which each receiver was complete; `Time::NEVER` before.
@@ -101,6 +106,8 @@ impl Population {
             lacking: ReceiverGaps::new(0, 0),
             parity: None,
             held: Vec::new(),
+            turns: PopulationTurns::new(receivers),
+            heard: HeardByAll::new(receivers),
             naked: alloc::vec![0; n],
             completed: alloc::vec![Time::NEVER; n],
             last_heard: Time::ZERO,
@@ -185,6 +192,7 @@ impl Population {
     pub fn handle_timeout(&mut self, now: Time) {
         let first = self.feedback.len();
         self.answer_due(now);
+        self.speak_due(now);
         while let Some((at, cohort)) = self.cohorts.next_due()
             && at <= now
         {
@@ -196,7 +204,8 @@ impl Population {
     /// Returns the time of the next timer; [`Time::NEVER`] if none runs.
     pub fn poll_timeout(&self) -> Time {
         let held = self.held.iter().map(HeldAnswers::due).min().unwrap_or(Time::NEVER);
-        self.cohorts.next_due().map_or(held, |(at, _)| at.min(held))
+        let own = held.min(self.turns.next_due());
+        self.cohorts.next_due().map_or(own, |(at, _)| at.min(own))
     }
 
     /// Returns the next message and its time, which may be later than the first segment's time if that began a run.

@@ -34,6 +34,10 @@ const WINDOW: u32 = 15 * WINDOW_BLOCK;
 /// Maximum length of a block in DTUs. Receivers' answers take no fewer octets with longer blocks, and coding takes
 /// longer.
 const LONGEST_BLOCK: u32 = 2048;
+/// Number of DTUs in a block for which the one-octet code has enough symbols, and the number of listed receivers beyond
+/// which blocks are as long.
+const CODED_BLOCK: u64 = 200;
+const FEW: u64 = 64;
 /// Time that receivers of an open group have to register before the sender may end, and after which data begins for
 /// receivers that may know only the draft.
 const OPEN_START: Span = Span::from_secs(3);
@@ -104,6 +108,8 @@ pub struct Settings {
     pub announce_time: Span,
     /// `true` if receivers may register once data has begun.
     pub late_entry: bool,
+    /// Rate of the return channel that all receivers share; learnt if `None`.
+    pub return_rate: Option<BitRate>,
     /// `true` if receivers may know only the draft of MFTP.
     pub draft: bool,
     /// Settings for experts.
@@ -157,6 +163,7 @@ impl Settings {
             start_on_demand: false,
             announce_time: Span::from_secs(180),
             late_entry: true,
+            return_rate: None,
             draft: false,
             fine: Fine {
                 credit: None,
@@ -237,6 +244,8 @@ impl Settings {
         config.silence = self.silence;
         config.round_trip = self.round_trip.max(Span::from_millis(1));
         config.backoff_window = self.spread;
+        config.turns = with_first;
+        config.return_rate = self.return_rate;
         config.parity_symbols = match self.parity {
             Parity::Symbols(symbols) => symbols,
             // There is no sign that receivers know parity.
@@ -269,9 +278,11 @@ impl Settings {
             // The first NAKs come while most of the product is still to be sent. Large groups get longer blocks, so
             // that answers stay a small part of the traffic.
             SendRate::Limit(rate) => {
-                let milliseconds = 250.max(listed.max(16) * 4);
-                let dtus = u32::try_from(rate.as_bps() / 8 * milliseconds / 1000 / datagram);
-                dtus.unwrap_or(LONGEST_BLOCK).min(LONGEST_BLOCK)
+                let within = |milliseconds| rate.as_bps() / 8 * milliseconds / 1000 / datagram;
+                let few = within(250.max(listed.max(16) * 4));
+                // Parity ahead of requests, which serves a large group, takes the smaller a part of a longer block.
+                let many = if listed == 0 || listed > FEW { within(1000).min(CODED_BLOCK) } else { 0 };
+                u32::try_from(few.max(many)).unwrap_or(LONGEST_BLOCK).min(LONGEST_BLOCK)
             }
         };
         let chosen = self.block_size.map(|wanted| wanted.min(largest));

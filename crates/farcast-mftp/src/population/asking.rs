@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use farcast_core::{Among, Message as _, Run, Time};
+use farcast_core::{Among, Message as _, Run, Span, Time};
 
 use farcast_delivery::Channel;
 
@@ -72,17 +72,24 @@ impl Lists {
 }
 
 impl Population {
-    /// Handles a status request. The receivers that take part and have heard it answer at once, or after a part of the
-    /// back-off window. The receivers in `self.lost` have not heard it.
-    pub(super) fn ask(&mut self, now: Time, question: Question, channel: &mut Channel<'_>) {
+    /// Handles a status request. The receivers that take part and have heard it answer at once, or after a part of
+    /// `window`, or else of the back-off window. The receivers in `self.lost` have not heard it.
+    pub(super) fn ask(
+        &mut self,
+        now: Time,
+        question: Question,
+        window: Option<Span>,
+        channel: &mut Channel<'_>,
+    ) {
         self.flush(now, &question);
         let Some(terms) = &self.terms else { return };
-        let window = terms.backoff;
+        let turns = window.is_some();
+        let window = window.unwrap_or(terms.backoff);
         let most = question.blocks.count() <= self.config.naks_per_request;
         if let Some(losses) = channel
             .merged
             .as_deref_mut()
-            .filter(|_| window.is_zero() && most && question.status == StatusType::NakOnly)
+            .filter(|_| !turns && window.is_zero() && most && question.status == StatusType::NakOnly)
         {
             let overhead = channel.overhead;
             return self.answer_merged(now, &question, losses, overhead);

@@ -142,6 +142,7 @@ impl Population {
         let spared = channel.losses.spared(passage.octets.0, most);
         if let Some(run) = Run::new(segment, spared) {
             self.lacking.sent_to_all(run);
+            self.heard.sent_to_all(run);
             self.last_heard = passage.at(index + spared - 1);
         }
         spared
@@ -157,6 +158,7 @@ impl Population {
                 self.add_deaf(None);
             }
             self.lacking.sent_first(segment, &self.lost);
+            self.heard.sent(segment, &self.lost);
             if self.lacking.unsent() > 0 {
                 return !plain;
             }
@@ -301,6 +303,7 @@ impl Population {
             client: self.id(receiver),
             naked_dtus: self.naked[receiver as usize],
             duration_s: u32::try_from(at.since(began).as_nanos() / 1_000_000_000).unwrap_or(u32::MAX),
+            round: self.round_of(receiver),
         };
         self.say(at, receiver, Body::Done(done));
     }

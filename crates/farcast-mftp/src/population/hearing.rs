@@ -49,10 +49,16 @@ impl Population {
                     }
                 }
                 if asked {
-                    self.ask(now, Question::of(m), channel);
+                    if let Some(turn) = &m.turn {
+                        self.pass_over_uncalled(turn);
+                    }
+                    self.ask(now, Question::of(m), m.turn.map(|turn| turn.spread()), channel);
                 }
             }
-            Body::Completion(m) => self.completion(now, m),
+            Body::Completion(m) => {
+                self.completion(now, m);
+                self.called(now, m.turn);
+            }
             Body::Abort(m) if m.hosts.is_none() => self.all(now, |control| control.aborted(now, m)),
             Body::End(_) => self.all(now, |control| control.ended(now)),
             _ => {}
@@ -133,13 +139,15 @@ impl Population {
         for cohort in cohorts.filter(|&cohort| self.cohorts.count(cohort) > 0).collect::<Vec<_>>() {
             match self.cohorts.control(cohort).cloned() {
                 None => self.invite(now, cohort, m),
-                Some(control) if control.accepted => {}
                 Some(mut control) => {
-                    let act = control.announced(now, m, None);
-                    self.part_and_act(now, cohort, control, &act);
+                    let act = control.announced(now, m, None, &self.config);
+                    if self.step(cohort, control) {
+                        self.act(now, cohort, &act);
+                    }
                 }
             }
         }
+        self.called(now, m.turn);
     }
 
     /// Lets the outside receivers that hear the announcement join.
@@ -182,7 +190,7 @@ impl Population {
             let Some(mut control) = control.filter(|_| standing == HostState::Accepted).cloned() else {
                 continue;
             };
-            control.announced(now, m, Some(standing));
+            control.announced(now, m, Some(standing), &self.config);
             control.touch(now, &self.config);
             if self.cohorts.control(last) != Some(&control) {
                 let equal = self.cohorts.ids().find(|&id| self.cohorts.control(id) == Some(&control));
@@ -218,6 +226,12 @@ impl Population {
             Action::Nothing | Action::Accepted | Action::Answer | Action::Ack | Action::Flush => {}
             Action::RegisterLater => self.register_later(now, cohort, &members),
             Action::Register => members.into_iter().for_each(|receiver| self.say_registration(now, receiver)),
+            Action::RegisterDone => {
+                for receiver in members {
+                    self.say_registration(now, receiver);
+                    self.say_done(now, receiver);
+                }
+            }
             Action::Done => members.into_iter().for_each(|receiver| self.say_done(now, receiver)),
             Action::Quit(reason, text) => {
                 for receiver in members {
@@ -268,7 +282,7 @@ impl Population {
         self.config.waits.draw(Waiter { seed: self.config.seed, id }, now, window, &mut self.random)
     }
 
-    fn say_registration(&mut self, now: Time, receiver: u32) {
+    pub(super) fn say_registration(&mut self, now: Time, receiver: u32) {
         let Some(terms) = &self.terms else { return };
         let client = self.id(receiver);
         let held = terms.geometry().segments() - self.lacking.count(receiver);
@@ -279,6 +293,8 @@ impl Population {
             segments_held: Some(held).filter(|&held| held > 0),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             nonce: None,
+            heard: self.heard_by(receiver),
+            round: self.round_of(receiver),
         };
         self.say(now, receiver, Body::Registration(registration));
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 
 use super::Receiver;
 use super::control::Terms;
@@ -118,8 +118,8 @@ fn map_len(terms: &Terms, block: u32) -> u32 {
 }
 
 impl Receiver {
-    /// Answers `question`, after a part of the back-off window.
-    pub(super) fn hold_answers(&mut self, now: Time, question: Question) {
+    /// Answers `question`, after a part of `window`, or else of the back-off window.
+    pub(super) fn hold_answers(&mut self, now: Time, question: Question, window: Option<Span>) {
         let Some(session) = &self.session else { return };
         if session.pending.as_ref().is_some_and(|pending| pending.question == question) {
             // A request sent twice against loss must not undo the spreading of its answers.
@@ -127,7 +127,7 @@ impl Receiver {
         }
         // Answers to the last request that are still held back go before those to a new one (draft §4.1.1).
         self.send_answers(now);
-        let backoff = self.backoff(now);
+        let backoff = if let Some(window) = window { self.part_of(now, window) } else { self.backoff(now) };
         let Some(session) = &mut self.session else { return };
         session.pending = Some(Pending { question, suppressed: alloc::collections::BTreeSet::new() });
         if backoff.is_zero() {

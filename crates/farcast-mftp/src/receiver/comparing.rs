@@ -42,7 +42,7 @@ impl Receiver {
         }
         // If the product is complete, a Done is the answer.
         if self.session.as_ref().is_some_and(|session| session.control.is_receiving()) {
-            self.hold_answers(now, question);
+            self.hold_answers(now, question, None);
         }
     }
 

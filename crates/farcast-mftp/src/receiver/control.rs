@@ -34,6 +34,8 @@ timers! {
         Register = "register",
         /// Send the NAKs that were held back to spread them.
         Answer = "answer",
+        /// Speak, because the sender has called this receiver's turn.
+        Turn = "turn",
         /// Send Done again.
         Done = "done",
         /// The sender has not been heard for a long time.
@@ -68,6 +70,8 @@ pub(crate) enum Action {
     RegisterLater,
     /// Register now.
     Register,
+    /// Register now, and report that the product is complete.
+    RegisterDone,
     /// The registration is confirmed: tell the owner.
     Accepted,
     /// Answer a status request, after a part of the back-off window.
@@ -97,6 +101,8 @@ pub(crate) struct Terms {
     pub(crate) offer: Offer,
     pub(crate) backoff: Span,
     pub(crate) transfer: Span,
+    /// `true` if the sender called turns when it was first heard.
+    by_turns: bool,
 }
 
 impl Terms {
@@ -141,6 +147,7 @@ impl Terms {
             offer,
             backoff: Span::from_millis(m.backoff_window_ms.unwrap_or(0).into()),
             transfer: Span::from_secs(m.transfer_duration_s.into()),
+            by_turns: m.turn.is_some(),
         })
     }
 
@@ -151,6 +158,7 @@ impl Terms {
         (self.transmission, self.model) = (transmission, m.options.model);
         self.backoff = Span::from_millis(m.backoff_window_ms.unwrap_or(0).into());
         self.transfer = Span::from_secs(m.transfer_duration_s.into());
+        self.by_turns = m.turn.is_some();
         // Parity symbols are the same in every transmission of a product with the same blocks, so they stay valid.
         self.offer.parity_symbols = parity_symbols(m);
     }
@@ -194,6 +202,8 @@ pub(crate) struct Control {
     registered: Option<Time>,
     /// `true` if a timer repeats the registration.
     pub(crate) register_timer: bool,
+    /// `true` if the receiver registers and reports only when the sender calls its turn.
+    by_turns: bool,
     dones: u32,
     /// Time at which the first Done was sent to the current sender.
     reporting_since: Time,
@@ -213,6 +223,7 @@ impl Control {
             registrations: 0,
             registered: None,
             register_timer: false,
+            by_turns: terms.by_turns,
             dones: 0,
             reporting_since: Time::ZERO,
             done_sent: Time::ZERO,
@@ -235,6 +246,7 @@ impl Control {
     pub(crate) fn follow(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Action {
         self.last_heard = now;
         self.accepted = terms.model == GroupModel::OpenUnlimited;
+        self.by_turns = terms.by_turns;
         (self.registrations, self.register_timer) = (0, false);
         self.timers.set(Timer::Patience, now + config.patience);
         if matches!(self.state, State::Completing { .. }) {
@@ -247,7 +259,7 @@ impl Control {
     }
 
     fn register_if_needed(&self) -> Action {
-        if self.accepted { Action::Nothing } else { Action::RegisterLater }
+        if self.accepted || self.by_turns { Action::Nothing } else { Action::RegisterLater }
     }
 
     /// Records that the sender was heard.
@@ -260,7 +272,17 @@ impl Control {
 
     /// Handles an announcement of the current transmission, with this receiver's entry in its list, which may confirm
     /// the registration.
-    pub(crate) fn announced(&mut self, now: Time, m: &Announce, standing: Option<HostState>) -> Action {
+    pub(crate) fn announced(
+        &mut self,
+        now: Time,
+        m: &Announce,
+        standing: Option<HostState>,
+        config: &ReceiverConfig,
+    ) -> Action {
+        let turns_end = core::mem::replace(&mut self.by_turns, m.turn.is_some()) && !self.by_turns;
+        if turns_end && self.is_completing() {
+            return self.report(now, config);
+        }
         let is_long = m.hosts.as_ref().is_some_and(|hosts| hosts.len() >= LONG_LIST);
         let within = if is_long { PIECES_WITHIN } else { COPY_WITHIN };
         let answered = self.registered.is_some_and(|registered| now < registered + within);
@@ -271,10 +293,40 @@ impl Control {
             (self.accepted, self.registered) = (true, None);
             self.timers.stop(Timer::Register);
             Action::Accepted
-        } else if copy || self.timers.is_set(Timer::Register) {
+        } else if copy || self.by_turns || self.timers.is_set(Timer::Register) {
             Action::Nothing
         } else {
             Action::RegisterLater
+        }
+    }
+
+    /// Returns `true` if the receiver has something to say when its turn is called.
+    pub(crate) fn has_to_speak(&self) -> bool {
+        match self.state {
+            State::Receiving => !self.accepted,
+            State::Completing { .. } => true,
+            State::Offered | State::Verifying => false,
+        }
+    }
+
+    /// Returns `true` if the receiver registers and reports only when its turn is called.
+    pub(crate) fn speaks_by_turns(&self) -> bool {
+        self.by_turns
+    }
+
+    /// Speaks after `wait`, because the receiver's turn was called.
+    pub(crate) fn speak_after(&mut self, now: Time, wait: Span) {
+        self.timers.set(Timer::Turn, now + wait);
+    }
+
+    /// Returns what a receiver says whose turn was called. The sender calls again what it did not hear, so no timer
+    /// repeats it.
+    pub(crate) fn speak(&self) -> Action {
+        match self.state {
+            State::Receiving if !self.accepted => Action::Register,
+            State::Completing { .. } if self.accepted => Action::Done,
+            State::Completing { .. } => Action::RegisterDone,
+            _ => Action::Nothing,
         }
     }
 
@@ -345,7 +397,7 @@ impl Control {
 
     /// Returns `true` if data would start the repetition of the registration.
     pub(crate) fn is_unconfirmed(&self) -> bool {
-        !self.accepted && !self.register_timer && self.state != State::Offered
+        !self.accepted && !self.register_timer && !self.by_turns && self.state != State::Offered
     }
 
     /// Handles a status request for this receiver.
@@ -363,8 +415,10 @@ impl Control {
         if m.blocks.end() > geometry.blocks() || !within {
             return Err(Reject::OutOfRange);
         }
+        self.by_turns &= m.turn.is_some();
         self.data_before_confirmation(now, config);
         match self.state {
+            _ if m.turn.is_some() && self.state != State::Receiving => Err(Reject::Unexpected),
             // No answer is sent before the owner has decided.
             State::Offered => Err(Reject::Unexpected),
             State::Receiving => Ok(Action::Answer),
@@ -413,7 +467,12 @@ impl Control {
             // Receivers do not register, so they do not report.
             return self.finished(now);
         }
-        self.report(now, config)
+        if self.by_turns { Action::Nothing } else { self.report(now, config) }
+    }
+
+    /// Reports a complete product once more, because the sender has just granted a token.
+    pub(crate) fn report_proved(&mut self, now: Time, config: &ReceiverConfig) -> Action {
+        if self.by_turns { Action::Done } else { self.report(now, config) }
     }
 
     /// Sends Done, and schedules the next one. The interval is longer after many unconfirmed Dones, as in an outage.
@@ -442,7 +501,9 @@ impl Control {
             }
             State::Completing { .. } if m.hosts.is_none() => self.finished(now),
             // Others are confirmed and this receiver is not. If its Done has had the time to arrive, the Done was lost.
-            State::Completing { .. } if now.since(self.done_sent) >= config.done_retry / 2 => {
+            State::Completing { .. }
+                if !self.by_turns && now.since(self.done_sent) >= config.done_retry / 2 =>
+            {
                 self.report(now, config)
             }
             State::Receiving | State::Offered if m.hosts.is_none() => {
@@ -493,6 +554,7 @@ impl Control {
         Some(match timer {
             Timer::Register => self.register(now, config),
             Timer::Answer => Action::Flush,
+            Timer::Turn => self.speak(),
             Timer::Done => self.done_again(now, config),
             Timer::Patience => self.over(now, || ReceiverOutcome::SenderLost),
             Timer::Transfer => self.transfer_timeout(now),

@@ -62,6 +62,9 @@ impl Receiver {
             self.events.push_back(ReceiverEvent::Pass { pass: data.pass });
         }
         session.losses.heard(data);
+        if let DataPart::Segments(segments) = part {
+            session.note_heard(data.pass, segments);
+        }
         session.control.data_before_confirmation(now, &self.config);
         let new = match part {
             DataPart::Segments(segments) => self.source(segments),
@@ -242,6 +245,7 @@ impl Receiver {
             naked_dtus: u32::try_from(session.naked_dtus).unwrap_or(u32::MAX),
             duration_s: u32::try_from(now.since(session.control.began).as_nanos() / 1_000_000_000)
                 .unwrap_or(u32::MAX),
+            round: session.spoke.filter(|_| session.control.speaks_by_turns()),
         };
         let message = session.guard.prove(Message::new(session.terms.transmission, Body::Done(done)));
         session.done = Some(Transmit::new(message.clone(), session.terms.response));

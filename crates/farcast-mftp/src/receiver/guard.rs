@@ -323,7 +323,7 @@ impl Receiver {
         session.control.touch(now, &self.config);
         self.send_registration(now, Ok(()));
         if let Some(session) = self.session.as_mut().filter(|s| s.control.is_completing()) {
-            let act = session.control.report(now, &self.config);
+            let act = session.control.report_proved(now, &self.config);
             self.act(now, act);
         }
         Ok(())

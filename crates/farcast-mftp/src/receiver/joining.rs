@@ -8,8 +8,10 @@ use super::control::{State, Terms};
 use super::guard::Guard;
 use super::session::{Comparison, Session};
 use super::{Receiver, ReceiverStats};
+use crate::config::{ReceiverConfig, Waiter};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry};
+use crate::turn::Turn;
 
 /// Silence of the current transmission after which another one from the same host takes its place.
 const SUPERSEDED_AFTER: Span = Span::from_secs(5);
@@ -143,7 +145,8 @@ impl Receiver {
         self.stats = ReceiverStats::default();
         self.events.push_back(ReceiverEvent::Offered(of.offer.clone()));
         let guard = Guard::new(now, self.config.secret, &of, m);
-        self.session = Some(Session { restart: m.options.restart, ..Session::offered(now, of, guard) });
+        let restart = m.options.restart;
+        self.session = Some(Session { restart, called: m.turn, ..Session::offered(now, of, guard) });
         Ok(())
     }
 
@@ -156,8 +159,10 @@ impl Receiver {
         let segments = session.geometry().segments();
         session.have = if held.len() == segments { held } else { Bitmap::new(segments) };
         let act = session.control.accept(now, &session.terms, &self.config);
+        let called = session.called.take();
         self.act(now, act);
         self.check_complete();
+        self.called(now, called);
     }
 
     /// Takes part with a possible older version of the product, and with these segments of the product itself. `listed`
@@ -201,6 +206,8 @@ impl Receiver {
             segments_held: session.claim(),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             nonce: session.guard.nonce(),
+            heard: session.control.speaks_by_turns().then_some(session.heard),
+            round: session.spoke.filter(|_| session.control.speaks_by_turns()),
         };
         Body::Registration(registration)
     }
@@ -213,13 +220,23 @@ impl Receiver {
         };
         session.control.touch(now, &self.config);
         session.restart = m.options.restart;
-        if session.control.accepted {
-            return;
-        }
         // A sender that grants tokens and has not granted one has not heard this receiver, whatever its list says.
         let hosts = m.hosts.as_ref().filter(|_| session.guard.is_settled());
         let standing = hosts.and_then(|hosts| hosts.iter().find(|(host, _)| *host == id));
-        let act = session.control.announced(now, m, standing.map(|&(_, standing)| standing));
+        let act = session.control.announced(now, m, standing.map(|&(_, standing)| standing), &self.config);
         self.act(now, act);
+        self.called(now, m.turn);
+    }
+
+    /// Speaks after a part of the turn's time, if `turn` calls this receiver for the first time in its round.
+    pub(super) fn called(&mut self, now: Time, turn: Option<Turn>) {
+        let ReceiverConfig { waits, seed, id, .. } = self.config;
+        let Some((session, turn)) = self.session.as_mut().zip(turn) else { return };
+        let calls = session.spoke != Some(turn.round) && turn.calls(session.terms.transmission, id);
+        if calls && session.control.has_to_speak() {
+            session.spoke = Some(turn.round);
+            let wait = waits.draw(Waiter { seed, id }, now, turn.spread(), &mut self.random);
+            session.control.speak_after(now, wait);
+        }
     }
 }

@@ -39,6 +39,7 @@ use crate::config::{ReceiverConfig, Waiter};
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, ClientId, Echo, Message, Query, StatusRequest};
+use crate::turn::Turn;
 
 use control::Action;
 use ended::EndedTransmission;
@@ -163,9 +164,20 @@ impl Receiver {
         }
     }
 
+    /// Returns `true` if a request that only the receivers in `turn` answer is for this one.
+    fn is_called(&self, turn: Option<Turn>) -> bool {
+        let transmission = self.session.as_ref().map_or(0, |session| session.terms.transmission);
+        turn.is_none_or(|turn| turn.calls(transmission, self.config.id))
+    }
+
     /// Draws a uniform part of the session's back-off window.
     fn backoff(&mut self, now: Time) -> Span {
         let window = self.session.as_ref().map_or(Span::ZERO, |session| session.terms.backoff);
+        self.part_of(now, window)
+    }
+
+    /// Draws a uniform part of `window`.
+    fn part_of(&mut self, now: Time, window: Span) -> Span {
         let ReceiverConfig { waits, seed, id, .. } = self.config;
         waits.draw(Waiter { seed, id }, now, window, &mut self.random)
     }
@@ -225,7 +237,12 @@ impl Receiver {
         let act = match &message.body {
             Body::Data(data) => return self.data(now, data),
             Body::StatusRequest(m) if m.hosts.is_none() || me(&m.hosts) => return self.asked(now, m),
-            Body::Completion(m) => session.control.completion(now, m, me(&m.hosts), &self.config),
+            Body::Completion(m) => {
+                let act = session.control.completion(now, m, me(&m.hosts), &self.config);
+                self.act(now, act);
+                self.called(now, m.turn);
+                return Ok(());
+            }
             Body::Abort(m) if m.hosts.is_none() || me(&m.hosts) => session.control.aborted(now, m),
             Body::StatusRequest(_) | Body::Abort(_) => return Err(Reject::OtherSession),
             Body::End(_) => session.control.ended(now),
@@ -238,8 +255,11 @@ impl Receiver {
     fn asked(&mut self, now: Time, m: &StatusRequest) -> Result<(), Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         match session.control.asked(now, m, &session.terms, &self.config)? {
+            Action::Answer if !self.is_called(m.turn) => return Err(Reject::OtherSession),
             Action::Answer if self.asked_to_compare(now, m) => {}
-            Action::Answer => self.hold_answers(now, answers::Question::of(m)),
+            Action::Answer => {
+                self.hold_answers(now, answers::Question::of(m), m.turn.map(|turn| turn.spread()))
+            }
             Action::Ack => self.acknowledge(now, m.pass, m.blocks),
             act => self.act(now, act),
         }
@@ -261,6 +281,13 @@ impl Receiver {
             Action::Accepted => self.events.push_back(ReceiverEvent::Accepted),
             Action::Flush => self.send_answers(now),
             Action::Done => self.send_done(now),
+            Action::RegisterDone => {
+                self.send_registration(now, Ok(()));
+                // A sender that asks for proofs believes a report only behind its token.
+                if self.session.as_ref().is_some_and(|session| session.guard.is_settled()) {
+                    self.send_done(now);
+                }
+            }
             Action::Quit(reason, text) => self.fail(reason, Some(text.into())),
             Action::End(outcome) => self.end(outcome),
         }

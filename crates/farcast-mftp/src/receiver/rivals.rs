@@ -101,6 +101,8 @@ impl Receiver {
             segments_held: None,
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             nonce: guard.nonce(),
+            heard: None,
+            round: None,
         });
         let to = of.answers_to(&body);
         let message = Message::new(of.transmission, body);

@@ -12,6 +12,7 @@ use super::guard::Guard;
 use super::losses::Losses;
 use super::parity::Cost;
 use crate::message::{Data, DataKind, Nak};
+use crate::turn::{HeardData, Turn};
 
 /// Answers that are held back, to spread them.
 #[derive(Clone, Debug)]
@@ -67,6 +68,12 @@ pub(super) struct Session {
     pub(super) pending: Option<Pending>,
     pub(super) naked_dtus: u64,
     pub(super) losses: Losses,
+    /// Losses of the first pass, for a registration.
+    pub(super) heard: HeardData,
+    /// Turn that was called before the owner took part.
+    pub(super) called: Option<Turn>,
+    /// Round in which the receiver last spoke by turn.
+    pub(super) spoke: Option<u16>,
     pub(super) guard: Guard,
     /// Last Done that was sent.
     pub(super) done: Option<farcast_core::Transmit<crate::message::Message>>,
@@ -90,6 +97,9 @@ impl Session {
             pending: None,
             naked_dtus: 0,
             losses: Losses::default(),
+            heard: HeardData::default(),
+            called: None,
+            spoke: None,
         }
     }
 
@@ -114,6 +124,21 @@ impl Session {
             self.losses.unstored(block, self.pass, end - run.first());
             rest = Run::new(end, run.end() - end);
         }
+    }
+
+    /// Records that `segments` came in `pass`. Segments that the first pass repeats do not count.
+    pub(super) fn note_heard(&mut self, pass: u32, segments: Run) {
+        let heard = &mut self.heard;
+        let began = heard.sent > 0;
+        let end = heard.missed + heard.sent;
+        if pass != 1 || self.restart || began && segments.first() < end {
+            return;
+        }
+        if !began {
+            heard.missed = segments.first();
+        }
+        heard.sent = segments.end() - heard.missed;
+        heard.lost += if began { segments.first() - end } else { 0 };
     }
 
     /// Drops the parity symbols of `block`, which is complete, or which they did not help to rebuild.

@@ -65,6 +65,9 @@ impl Sender {
             };
             result = result.and(one);
         }
+        if let [only] = &m.entries[..] {
+            self.spoke(now, only.client, m.round, m.heard.as_ref());
+        }
         self.try_start(now);
         if entries.len() < m.entries.len() { result.and(Err(Reject::Limit)) } else { result }
     }
@@ -188,7 +191,7 @@ impl Sender {
     }
 
     fn admit(&mut self, now: Time, claim: Claim, m: &Registration) {
-        if let Some(announced) = self.first_announce {
+        if let Some(announced) = self.first_announce.filter(|_| !self.by_turns()) {
             self.sample_round_trip(announced, now);
         }
         let newest = self.flight.newest();
@@ -200,7 +203,9 @@ impl Sender {
         }
         member.name.clone_from(&m.name);
         member.receive_buffer = m.receive_buffer_bytes;
-        member.held = m.segments_held.unwrap_or(0).min(self.geometry.segments());
+        // Early data that came in this transmission was not held before it.
+        let came = m.heard.map_or(0, |heard| heard.sent);
+        member.held = m.segments_held.unwrap_or(0).saturating_sub(came).min(self.geometry.segments());
         member.compares = m.segments_held == Some(0);
         (member.nonce, member.validated) = (claim.nonce, claim.shown);
         member.contender = None;
@@ -351,7 +356,7 @@ impl Sender {
             if let Some(member) = self.members.get_mut(client).filter(done) {
                 // The receiver was complete before it was started again, and still is.
                 (member.address, member.confirmations) = (Some(source), 0);
-                self.confirm_done(now);
+                self.confirm_done(now, client);
                 continue;
             }
             let claim = Claim { client, source, nonce: m.nonce, shown: true };

@@ -19,6 +19,8 @@ const REMEMBERED: usize = 8;
 const RECENT: u32 = 16;
 /// Number of DTUs for each further symbol beyond the first, before any report.
 const ASSUMED: u32 = 50;
+/// Number of receivers that may lack some of a block without further parity, where many take part.
+const TOLERATED: f64 = 4.0;
 /// Divisor of a round trip: the maximum time for symbols sent ahead in a pass of repairs.
 const PART: u64 = 4;
 
@@ -78,6 +80,9 @@ impl Sender {
             return None;
         }
         let len = self.geometry.block_len(block);
+        if self.by_turns() {
+            return Run::new(0, self.symbols_for_all(len, most));
+        }
         let sent = block.saturating_mul(self.geometry.block_size()).saturating_add(len);
         let left = self.geometry.segments().saturating_sub(sent);
         if span * u64::from(left) >= self.round_trip() {
@@ -125,8 +130,37 @@ impl Sender {
         let block = following.or_else(|| self.schedule.first_of_next_pass())?;
         // It is known only at its start if the next pass is short enough to be sent twice.
         let twice = following.is_some() && self.sends_twice();
-        let margin = self.margin(self.schedule.need(block));
+        let margin = self.margin_of(block, self.geometry.block_len(block));
         Some((block, self.schedule.likely_parity(block, self.progress.parity, twice, margin)?))
+    }
+
+    /// Returns the number of parity symbols beyond the need of a repaired `block` of `len` DTUs. Where receivers take
+    /// turns, some have not told what they need, and their number tells what one of them may need at most.
+    pub(super) fn margin_of(&self, block: u32, len: u32) -> u32 {
+        let need = self.schedule.need(block);
+        let margin = self.margin(need);
+        if !self.by_turns() {
+            return margin;
+        }
+        let sent = self.schedule.symbols_until(block, u32::MAX);
+        self.symbols_for_all(len, self.symbols_ahead()).saturating_sub(sent + need).max(margin)
+    }
+
+    /// Schedules further parity of the blocks that left before the number of receivers and their losses were known.
+    pub(super) fn top_up(&mut self) {
+        let most = self.symbols_ahead();
+        if !self.by_turns() || !self.full_pass() || most == 0 {
+            return;
+        }
+        for block in 0..self.geometry.blocks() {
+            let len = self.geometry.block_len(block);
+            let sent = self.schedule.symbols_until(block, u32::MAX);
+            let more = self.symbols_for_all(len, most).saturating_sub(sent);
+            if more > 0 && self.lacking_behind(len, sent) > TOLERATED && !self.is_torn(block) {
+                self.schedule.add_parity(block, len, more);
+                self.note_topped_up(block);
+            }
+        }
     }
 
     /// Returns the number of parity symbols beyond the `need` of a repaired block, so that lost symbols cost no further
@@ -137,6 +171,9 @@ impl Sender {
         let lost = self.losses.of(need).saturating_sub(1);
         let margin = 1 + lost + lost.isqrt();
         let blocks = self.schedule.blocks() + 1;
+        if self.by_turns() {
+            return margin;
+        }
         let cost = span * u64::from(margin) * u64::from(blocks);
         if cost <= self.round_trip() / PART { margin } else { 0 }
     }

@@ -94,6 +94,29 @@ impl Sender {
         }
     }
 
+    /// Checks that a NAK is from a member, or from a receiver that had no turn to register yet. Those may ask for as
+    /// much, all together, as a group without members.
+    fn heard_by_turn(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        m: &Nak,
+        message: &Message,
+    ) -> Result<(), Reject> {
+        let heard = self.heard(now, source, m.client, m.server, message);
+        let stranger = matches!(heard, Err(Reject::Stranger | Reject::Unproven));
+        if stranger && self.config.secret.is_some() && self.stats.scheduled > self.most_unknown() {
+            return Err(Reject::Limit);
+        }
+        if stranger {
+            self.count_answer(m.pass, m.block);
+            return Ok(());
+        }
+        heard?;
+        self.count_answer(m.pass, m.block);
+        Ok(())
+    }
+
     pub(super) fn nak(
         &mut self,
         now: Time,
@@ -102,7 +125,9 @@ impl Sender {
         message: &Message,
     ) -> Result<(), Reject> {
         self.check_nak(m.pass, m.block, &m.missing)?;
-        if self.has_members() {
+        if self.by_turns() {
+            self.heard_by_turn(now, source, m, message)?;
+        } else if self.has_members() {
             self.heard(now, source, m.client, m.server, message)?;
         } else if m.server != self.config.server {
             return Err(Reject::OtherSession);
@@ -239,7 +264,7 @@ impl Sender {
     /// Returns `true` if the next pass may begin while some members have not answered. If answers are spread, the first
     /// answer would cut short the spreading of all others. If parity may replace DTUs, all needs must be known first.
     fn may_begin(&self, now: Time) -> bool {
-        if self.awaits_comparison(now) {
+        if self.awaits_comparison(now) || self.by_turns() {
             return false;
         }
         let at_once = self.config.backoff_window.is_zero() && self.progress.parity == 0;
@@ -300,6 +325,7 @@ impl Sender {
         m: &Done,
         message: &Message,
     ) -> Result<(), Reject> {
+        self.spoke(now, m.client, m.round, None);
         let repeated = match self.heard(now, source, m.client, m.server, message) {
             Ok(()) => false,
             // The receiver has missed its confirmation.
@@ -324,7 +350,7 @@ impl Sender {
             self.events.push_back(SenderEvent::Done { client: m.client });
         }
         self.one_less(now);
-        self.confirm_done(now);
+        self.confirm_done(now, m.client);
         if repeated { Err(Reject::Duplicate) } else { Ok(()) }
     }
 

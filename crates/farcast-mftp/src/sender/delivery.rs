@@ -4,11 +4,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use farcast_core::engine::Transmit;
-use farcast_core::{Message as _, Run, Time};
+use farcast_core::{Message as _, Run, Span, Time};
 
 use super::members::{Member, MemberState};
 use super::schedule::{Schedule, ScheduledWork};
-use super::{Phase, Sender, Timer, all_blocks};
+use super::{OUTAGE_RETRY, Phase, Sender, Timer, all_blocks};
 use crate::config::{NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
 use crate::message::{Body, ClientId, Data, DataKind, Message, StatusRequest, StatusType};
@@ -143,7 +143,9 @@ impl Sender {
         let restart = self.progress.restart;
         self.events.push_back(SenderEvent::Started { receivers, restart });
         self.timers.set(Timer::TransferLimit, now + self.config.transfer_limit);
-        self.schedule = Schedule::new(restart);
+        if restart || self.progress.pass == 0 {
+            self.schedule = Schedule::new(restart);
+        }
         if self.go_on_early(now) {
             return;
         }
@@ -170,6 +172,10 @@ impl Sender {
         self.timers.stop(Timer::StatusRetry);
         self.pacer.begin(now);
         self.note_idle();
+        self.forget_poll_of_all();
+        if self.progress.pass == 1 {
+            self.ask_for_reports(now);
+        }
         let progress = &mut self.progress;
         progress.pass += 1;
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
@@ -287,12 +293,14 @@ impl Sender {
         }
         let last = self.following(block).is_none();
         let late_naks = self.config.nak_timing == NakTiming::EndOfFirstPass && self.full_pass();
-        if late_naks && !last {
+        // Where receivers take turns, few lack some of a repaired block, and one request asks for all of them.
+        let repairs = self.by_turns() && !self.full_pass();
+        if (late_naks || repairs) && !last {
             return None;
         }
         // At the end of a pass with nothing else to send, one request asks about all blocks.
         let idle = self.config.pass_wait == PassWait::Draft && self.schedule.is_empty();
-        let all = last && (late_naks || idle || self.is_listing());
+        let all = last && (late_naks || repairs || idle || self.is_listing());
         let blocks = if all { all_blocks(&self.geometry) } else { Run::one(block) };
         if last {
             self.expect_answers(now, all);
@@ -300,7 +308,7 @@ impl Sender {
         let transmit = Transmit::new(self.status_request(now, blocks), self.config.private);
         self.ask_newcomers(block);
         self.pacer.charge(self.pacer.span(transmit.message.wire_len(0)));
-        if all && self.config.ask_twice {
+        if all && self.config.ask_twice && !self.by_turns() {
             // Nothing else prompts an answer before the retry timer, so a lost request costs a whole round.
             self.outbox.push_back(transmit.clone());
         }
@@ -326,7 +334,8 @@ impl Sender {
         self.stats.status_requests += 1;
         self.progress.last_request =
             Some(RepairRequest { pass, blocks, at: now, serial: self.flight.newest() });
-        let request = StatusRequest { pass, blocks, dtus, status, hosts: None };
+        let turn = self.poll_turn(now, pass, blocks);
+        let request = StatusRequest { pass, blocks, dtus, status, hosts: None, turn };
         Message::new(self.config.transmission, Body::StatusRequest(request))
     }
 
@@ -347,7 +356,7 @@ impl Sender {
         self.progress.heard = false;
         for member in self.members.values_mut() {
             member.heard = false;
-            if all && member.is_active() {
+            if all && member.is_active() && !self.turns.is_on() {
                 member.silent_since.get_or_insert(now);
             }
         }
@@ -414,7 +423,7 @@ impl Sender {
             (DataKind::Source, core::iter::repeat_n(runs, times).flatten().collect())
         } else {
             let parity = if self.is_torn(block) { 0 } else { self.progress.parity };
-            let margin = self.margin(self.schedule.need(block));
+            let margin = self.margin_of(block, len);
             match self.schedule.take(block, len, self.progress.pass, parity, self.progress.twice, margin) {
                 Some(ScheduledWork::Source(runs)) if self.progress.twice => {
                     (DataKind::Source, runs.iter().chain(&runs).copied().collect())
@@ -422,6 +431,7 @@ impl Sender {
                 Some(ScheduledWork::Source(runs)) => (DataKind::Source, runs.into()),
                 Some(ScheduledWork::Parity(run)) => {
                     self.stats.parity_sent += u64::from(run.count());
+                    self.note_topped_up(block);
                     (DataKind::Parity, VecDeque::from([run]))
                 }
                 None => (DataKind::Source, VecDeque::new()),
@@ -448,6 +458,7 @@ impl Sender {
         if self.end_list(now) {
             return self.send_list(now);
         }
+        self.top_up();
         let waits = self.awaits_comparison(now);
         if !waits && self.config.pass_wait == PassWait::Draft && !self.schedule.is_empty() {
             return self.begin_pass(now);
@@ -458,6 +469,7 @@ impl Sender {
     pub(super) fn wait_for_answers(&mut self, now: Time) {
         self.phase = Phase::Waiting;
         self.progress.step = SendStep::NextBlock;
+        self.ask_for_reports(now);
         self.timers.set(Timer::StatusRetry, now + self.status_retry());
     }
 
@@ -471,6 +483,11 @@ impl Sender {
         }
         if !self.schedule.is_empty() && !self.awaits_comparison(now) {
             return self.begin_pass(now);
+        }
+        if self.by_turns() {
+            self.ask_all(now);
+            let wait = if self.is_quiet() { OUTAGE_RETRY } else { Span::ZERO };
+            return self.timers.set(Timer::StatusRetry, now + self.status_retry().max(wait));
         }
         self.count_silent(now);
         let heard = self.progress.heard || self.members.values().any(|m| m.is_active() && m.heard);
@@ -488,7 +505,10 @@ impl Sender {
     }
 
     pub(super) fn everyone_accounted(&self) -> bool {
+        // Receivers of an open group that had no turn yet are not known.
+        let counts = self.by_turns() && !matches!(self.config.group, crate::config::Group::Closed(_));
         self.has_members()
+            && !counts
             && self.members.active() == 0
             && !self.awaits_remembered()
             && !self.awaits_latecomers()

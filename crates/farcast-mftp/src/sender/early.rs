@@ -17,6 +17,9 @@ use crate::wire;
 /// Time that receivers have to prepare for data after the announcement.
 const READY: Span = Span::from_millis(50);
 
+/// Further time for early data if receivers take turns.
+const COUNTING: Span = Span::from_secs(3);
+
 /// Number of copies of the first announcement if data follows it. A receiver that misses the announcement misses all
 /// data before the next one.
 const COPIES: usize = 3;
@@ -30,8 +33,10 @@ impl Sender {
         if !self.is_early_set() {
             return;
         }
+        // The first receiver may be called later.
+        let counting = if self.by_turns() { COUNTING } else { Span::ZERO };
         let progress = &mut self.progress;
-        (progress.early_until, progress.pass) = (Some(now + READY + self.config.early_data), 1);
+        (progress.early_until, progress.pass) = (Some(now + READY + self.config.early_data + counting), 1);
         (progress.block, progress.step, progress.twice, progress.parity) =
             (None, SendStep::NextBlock, false, 0);
         self.stats.dtus_per_pass.push(0);

@@ -33,7 +33,10 @@ impl Closing {
 
 impl Sender {
     /// Schedules a Completion after a Done: at once if none left lately.
-    pub(super) fn confirm_done(&mut self, now: Time) {
+    pub(super) fn confirm_done(&mut self, now: Time, client: ClientId) {
+        if self.by_turns() {
+            return self.confirm_by_turn(client);
+        }
         if matches!(self.phase, Phase::Sending | Phase::Waiting) && !self.timers.is_set(Timer::Closing) {
             let earliest =
                 self.closing.last_completion.map_or(now, |last| last + self.config.completion_interval);
@@ -74,6 +77,7 @@ impl Sender {
     fn close(&mut self, now: Time, phase: Phase) {
         self.phase = phase;
         self.closing.rounds = 0;
+        self.confirm_last_turns();
         for member in self.members.values_mut() {
             member.contender = None;
         }
@@ -85,6 +89,7 @@ impl Sender {
             Timer::TransferLimit,
             Timer::Announce,
             Timer::AnnounceLimit,
+            Timer::Turn,
         ] {
             self.timers.stop(timer);
         }
@@ -136,7 +141,7 @@ impl Sender {
         self.closing.last_completion = Some(now);
         let private = self.config.private;
         if !self.has_members() {
-            return self.queue(Body::Completion(Completion { hosts: None }), private);
+            return self.queue(Body::Completion(Completion { hosts: None, turn: None }), private);
         }
         let repeats = self.config.repeats;
         let due = self
@@ -151,7 +156,7 @@ impl Sender {
             .collect();
         let room = (self.config.datagram - wire::HEADER_LEN - 4) / 4;
         for piece in hosts.chunks(room) {
-            self.queue(Body::Completion(Completion { hosts: Some(piece.to_vec()) }), private);
+            self.queue(Body::Completion(Completion { hosts: Some(piece.to_vec()), turn: None }), private);
         }
     }
 

@@ -63,7 +63,10 @@ impl Sender {
     /// up comes back only if it is asked.
     pub(super) fn has_only_latecomers(&self) -> bool {
         let lost = |m: &Member| matches!(m.state, MemberState::Lost(_));
-        self.members.active() == 0 && self.awaits_latecomers() && !self.members.values().any(lost)
+        !self.by_turns()
+            && self.members.active() == 0
+            && self.awaits_latecomers()
+            && !self.members.values().any(lost)
     }
 
     /// Sends nothing until a receiver comes, or the time for that is over. Receivers that have registered and not proved
@@ -121,6 +124,8 @@ impl Sender {
                 let wait = self.round_trip() + self.config.backoff_window + grace;
                 self.timers.set(Timer::StartAfter, now + wait);
             }
+            // Who takes turns is asked with the others.
+            Phase::Sending | Phase::Waiting if self.by_turns() => {}
             Phase::Sending if self.newcomers.len() < FEW && !self.newcomers.contains(&client) => {
                 self.newcomers.push(client);
             }
@@ -141,7 +146,7 @@ impl Sender {
         let hosts = Some(core::mem::take(&mut self.newcomers));
         let dtus = Run::new(0, self.geometry.block_len(0)).unwrap_or(Run::one(0));
         let (pass, status) = (self.progress.pass, StatusType::NakOnly);
-        let body = Body::StatusRequest(StatusRequest { pass, blocks, dtus, status, hosts });
+        let body = Body::StatusRequest(StatusRequest { pass, blocks, dtus, status, hosts, turn: None });
         self.stats.status_requests += 1;
         self.outbox
             .push_back(Transmit::new(Message::new(self.config.transmission, body), self.config.private));

@@ -157,6 +157,8 @@ pub struct Member {
     pub(super) since_block: u32,
     /// Losses of the first pass.
     pub(super) tallies: Tallies,
+    /// Round of turns in which it last spoke.
+    pub(super) spoke: Option<u16>,
     /// Last pass in which it requested withdrawn segments.
     pub(super) bereft: Option<u32>,
     /// Registration under its id from another address, while its old address is asked for a sign of life; or one that
@@ -202,6 +204,7 @@ impl Member {
             acked: 0,
             since_block: 0,
             tallies: Tallies::default(),
+            spoke: None,
             bereft: None,
             contender: None,
             refusal: None,

@@ -16,6 +16,7 @@
 //! | `neighbourhood.rs` | other transmissions on the group |
 //! | `laggards.rs` | limits on waiting for receivers |
 //! | `survey.rs` | losses of the first pass, and their causes |
+//! | `turns` | turns of receivers behind a thin return channel |
 //! | `members.rs`, `schedule.rs`, `flight.rs`, `replies.rs` | shared state |
 
 mod admission;
@@ -35,6 +36,7 @@ mod registration;
 mod replies;
 mod schedule;
 mod survey;
+mod turns;
 mod withdrawn;
 
 use alloc::collections::VecDeque;
@@ -88,6 +90,8 @@ timers! {
         Probe = "probe",
         /// Receivers that were complete in an earlier run had the time to confirm it.
         Remembered = "remembered",
+        /// The next receivers may be called.
+        Turn = "turn",
     }
 }
 
@@ -138,6 +142,7 @@ pub struct Sender {
     losses: ahead::Losses,
     /// Losses of the first pass.
     survey: survey::Surveying,
+    turns: turns::Turns,
     /// Longest round trip measured lately.
     round_trip: LongestTrip,
     /// Limit on messages to strangers.
@@ -182,6 +187,7 @@ impl Sender {
             withdrawn: withdrawn::Withdrawn::default(),
             losses: ahead::Losses::default(),
             survey: survey::Surveying::default(),
+            turns: turns::Turns::new(config.pace, config.return_rate),
             round_trip: LongestTrip::default(),
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),
@@ -260,6 +266,9 @@ impl Sender {
     }
 
     fn first_status_retry(&self) -> Span {
+        if self.by_turns() {
+            return self.poll_wait();
+        }
         match self.config.status_retry {
             StatusRetry::Fixed(span) => span,
             StatusRetry::BlockTime { round_trips } => {
@@ -330,7 +339,8 @@ impl Sender {
 
     fn sample_round_trip(&mut self, since: Time, now: Time) {
         // Answers that were spread at random tell nothing about the path.
-        if self.config.measure_round_trip && self.config.backoff_window.is_zero() {
+        // Turns have a measurement of their own.
+        if self.config.measure_round_trip && self.config.backoff_window.is_zero() && !self.by_turns() {
             self.round_trip.sample(now, now.since(since).max(Span::from_micros(100)));
         }
     }
@@ -351,6 +361,7 @@ impl Sender {
                 }
             }
             Timer::Latecomers => self.one_less(now),
+            Timer::Turn => self.next_turn(now),
             Timer::TransferLimit => self.abort_with(
                 now,
                 cancel::ABORT_TRANSFER_TIMEOUT,
@@ -403,6 +414,7 @@ impl Engine for Sender {
 
     fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let (pass, scheduled) = (self.progress.pass, self.stats.scheduled);
+        self.count_arrival(now, message);
         let result = self.take(now, from, message);
         self.asked = match &message.body {
             Body::Nak(nak) => Some(self.judge_nak(nak.pass, 1, pass, scheduled)),

@@ -34,6 +34,7 @@ impl Sender {
         }
         self.expect_latecomers(now);
         self.timers.set(Timer::Remembered, now + CONFIRM_WAIT);
+        self.begin_turns(now);
         self.announce(now);
         self.begin_early(now);
     }
@@ -82,7 +83,9 @@ impl Sender {
     pub(super) fn announce(&mut self, now: Time) {
         let (first, interval) = match self.phase {
             Phase::Announcing => (self.announced == 0, self.config.announce_interval),
-            Phase::Joining | Phase::Sending | Phase::Waiting if self.is_joined_often(now) => {
+            Phase::Joining | Phase::Sending | Phase::Waiting
+                if self.is_joined_often(now) && !self.by_turns() =>
+            {
                 (false, self.config.announce_interval)
             }
             Phase::Joining | Phase::Sending | Phase::Waiting => (false, self.config.late_announce_interval),
@@ -121,13 +124,19 @@ impl Sender {
         now < self.moved_until || (open && self.awaits_latecomers())
     }
 
+    /// Returns the number of times that each confirmation is sent. Receivers that take turns ask for a lost one.
+    fn confirmations(&self) -> u32 {
+        if self.by_turns() { 1 } else { self.config.repeats }
+    }
+
     fn unconfirmed(&self) -> bool {
-        self.members.values().any(|m| m.is_active() && m.confirmations < self.config.repeats)
+        let repeats = self.confirmations();
+        self.members.values().any(|m| m.is_active() && m.confirmations < repeats)
     }
 
     /// Returns the host list in pieces that fit a datagram; one piece, possibly absent, if it is short.
     fn host_lists(&mut self) -> Vec<Option<Vec<(ClientId, HostState)>>> {
-        let repeats = self.config.repeats;
+        let repeats = self.confirmations();
         let closed = matches!(self.config.group, Group::Closed(_));
         let mut records = Vec::new();
         for (&id, member) in self.members.iter_mut() {
@@ -199,6 +208,7 @@ impl Sender {
                 .then(|| u32::try_from(self.config.backoff_window.as_millis()).unwrap_or(u32::MAX)),
             product_id: Some(self.config.product.id),
             parity_symbols: (self.config.parity_symbols > 0).then_some(self.config.parity_symbols),
+            turn: self.announced_turn(),
             commitment: self.config.secret.map(|secret| {
                 let transmission = self.config.transmission;
                 commitment(transmission, secret.end_key(transmission))
@@ -218,7 +228,8 @@ impl Sender {
 
     /// Advances the next announcement, which carries the confirmation, once data runs.
     pub(super) fn confirm_soon(&mut self, now: Time) {
-        if self.phase != Phase::Announcing {
+        // Where receivers take turns, many register, and none of them waits for its confirmation.
+        if self.phase != Phase::Announcing && !self.by_turns() {
             let soon = now + self.config.announce_interval / 4;
             let due = self.timers.due(Timer::Announce);
             self.timers.set(Timer::Announce, due.min(soon));

@@ -194,6 +194,14 @@ impl Schedule {
         asked().filter(|&dtu| repair.wanted.insert(dtu)).count() as u32
     }
 
+    /// Schedules `more` parity symbols of `block`, which has `len` DTUs, unless more are scheduled already.
+    pub(super) fn add_parity(&mut self, block: u32, len: u32, more: u32) {
+        let all = || Repair { wanted: Bitmap::full(len), need: 0 };
+        let repair = self.repairs.entry(block).or_insert_with(all);
+        // More receivers lack some of it than have told.
+        (repair.wanted, repair.need) = (Bitmap::full(len), repair.need.max(more));
+    }
+
     /// Takes `block` out of the schedule, to be sent in `pass`. If fewer than the union of DTUs are enough of the
     /// remaining `parity_symbols`, returns a run of these instead. The run is longer than the need by `margin`, and at
     /// least double the need if `twice` is set, as far as symbols are left. With a margin, parity also replaces an

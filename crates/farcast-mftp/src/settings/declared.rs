@@ -64,6 +64,10 @@ settings! {
     ANNOUNCE_LIMIT = Setting::new("announce_limit", SettingKind::Span).option("announce-time", "TIME");
     /// Refuse receivers that register after data has begun (late_entry = false)
     LATE_ENTRY = Setting::new("late_entry", SettingKind::Flag).flag("no-late-entry", "false");
+    /// Rate of the return channel that all receivers share, against implosion: receivers then speak by turns. By
+    /// default it is learnt
+    RETURN_RATE = Setting::new("return_rate", SettingKind::Rate).option("return-rate", "RATE")
+        .otherwise("learnt");
     /// Round trip to assume until one is measured. PGM measures none, so its receivers have the same option
     ROUND_TRIP = ANY_ROUND_TRIP;
     /// Abort after this long; MFTP counts from the first data on
@@ -131,6 +135,7 @@ impl Settings {
             start_after: source.optional(&START_AFTER)?.or(soon),
             wait_for: source.optional(&START_RECEIVERS)?.or(base.wait_for),
             announce_time: source.get(&ANNOUNCE_LIMIT, base.announce_time)?,
+            return_rate: source.optional(&RETURN_RATE)?,
             late_entry: source.get(&LATE_ENTRY, base.late_entry && !joined)?,
             fine: fine(source, base.fine)?,
             ..base
@@ -246,6 +251,7 @@ pub fn in_effect(config: &SenderConfig) -> Vec<(&'static Setting, SettingValue)>
         (&TRANSFER_LIMIT, config.transfer_limit.to_value()),
         (&ANNOUNCE_LIMIT, config.announce_limit.to_value()),
     ];
+    all.extend(config.return_rate.map(|rate| (&RETURN_RATE, rate.to_value())));
     all.extend(config.start.after.map(|after| (&START_AFTER, after.to_value())));
     all.extend(credit.map(|credit| (&CREDIT, credit.to_value())));
     all.extend([

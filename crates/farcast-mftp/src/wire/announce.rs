@@ -7,6 +7,7 @@ use super::DecodeError;
 use super::parameter::{ByteSink, Parameter, ParameterReader, kind, need, refuse_repeated, set};
 use crate::message::{Announce, AnnounceOptions, ClientId, DeclineReason, GroupModel, HostState};
 use crate::proof::Proof;
+use crate::turn::Turn;
 
 pub(super) fn encode<S: ByteSink>(m: &Announce, out: &mut S) {
     // The first five parameters are ordered.
@@ -39,6 +40,7 @@ pub(super) fn encode<S: ByteSink>(m: &Announce, out: &mut S) {
     if let Some(commitment) = &m.commitment {
         out.parameter(kind::COMMITMENT, &commitment.0);
     }
+    out.turn(m.turn);
     if let Some(hosts) = &m.hosts {
         out.head(kind::HOST_LIST_COMPLEX, hosts.len() * 8);
         for (client, standing) in hosts {
@@ -135,6 +137,7 @@ struct FoundParameters {
     product_id: Option<[u8; 32]>,
     parity_symbols: Option<u32>,
     commitment: Option<Proof>,
+    turn: Option<Turn>,
 }
 
 impl FoundParameters {
@@ -157,6 +160,7 @@ impl FoundParameters {
             kind::PRODUCT_ID => set(&mut self.product_id, p, p.octets()?),
             kind::PARITY_SYMBOLS => set(&mut self.parity_symbols, p, p.integer()?),
             kind::COMMITMENT => set(&mut self.commitment, p, Proof(p.octets()?)),
+            kind::TURN => set(&mut self.turn, p, p.turn()?),
             other => refuse_repeated(other, &ORDER),
         }
     }
@@ -202,5 +206,6 @@ pub(super) fn decode(reader: &mut ParameterReader<'_>) -> Result<Announce, Decod
         product_id: found.product_id,
         parity_symbols: found.parity_symbols,
         commitment: found.commitment,
+        turn: found.turn,
     })
 }

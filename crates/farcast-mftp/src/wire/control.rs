@@ -133,13 +133,21 @@ pub(super) fn encode_registration<S: ByteSink>(m: &Registration, out: &mut S) {
     if let Some(nonce) = &m.nonce {
         out.parameter(kind::NONCE, &nonce.0);
     }
+    if let Some(heard) = &m.heard {
+        out.head(kind::HEARD, 12);
+        for count in [heard.missed, heard.sent, heard.lost] {
+            out.put(&count.to_be_bytes());
+        }
+    }
+    out.optional(kind::ROUND, m.round.map(u32::from));
 }
 
 pub(super) fn decode_registration(reader: &mut ParameterReader<'_>) -> Result<Registration, DecodeError> {
     let server = decode_server(reader)?;
     let first = reader.expect(&[kind::CLIENT_ADDRESS])?;
     let mut entries = alloc::vec![decode_entry(first, reader)?];
-    let (mut name, mut held, mut buffer, mut nonce) = (None, None, None, None);
+    let (mut name, mut held, mut buffer) = (None, None, None);
+    let (mut nonce, mut heard, mut round) = (None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
             kind::CLIENT_ADDRESS => entries.push(decode_entry(p, reader)?),
@@ -147,10 +155,21 @@ pub(super) fn decode_registration(reader: &mut ParameterReader<'_>) -> Result<Re
             kind::SEGMENTS_HELD => set(&mut held, p, p.integer()?)?,
             kind::RECEIVE_BUFFER => set(&mut buffer, p, p.integer()?)?,
             kind::NONCE => set(&mut nonce, p, Proof(p.octets()?))?,
+            kind::HEARD => set(&mut heard, p, p.heard()?)?,
+            kind::ROUND => set(&mut round, p, p.round()?)?,
             other => refuse_repeated(other, &[kind::REGISTRATION_RESPONSE, kind::SERIAL_NUMBER])?,
         }
     }
-    Ok(Registration { server, entries, name, segments_held: held, receive_buffer_bytes: buffer, nonce })
+    Ok(Registration {
+        server,
+        entries,
+        name,
+        segments_held: held,
+        receive_buffer_bytes: buffer,
+        nonce,
+        heard,
+        round,
+    })
 }
 
 fn decode_entry(
@@ -171,14 +190,21 @@ fn decode_entry(
     Ok(RegistrationEntry { client: client.client()?, serial, response })
 }
 
+pub(super) fn encode_completion<S: ByteSink>(m: &Completion, out: &mut S) {
+    out.hosts(m.hosts.as_ref());
+    out.turn(m.turn);
+}
+
 pub(super) fn decode_completion(reader: &mut ParameterReader<'_>) -> Result<Completion, DecodeError> {
-    let mut hosts = None;
+    let (mut hosts, mut turn) = (None, None);
     while let Some(p) = reader.next()? {
-        if p.kind == kind::HOST_LIST {
-            set(&mut hosts, p, p.hosts()?)?;
+        match p.kind {
+            kind::HOST_LIST => set(&mut hosts, p, p.hosts()?)?,
+            kind::TURN => set(&mut turn, p, p.turn()?)?,
+            _ => {}
         }
     }
-    Ok(Completion { hosts })
+    Ok(Completion { hosts, turn })
 }
 
 pub(super) fn encode_abort<S: ByteSink>(m: &Abort, out: &mut S) {

@@ -144,7 +144,7 @@ fn encode_body<S: ByteSink>(body: &Body, segment: u32, out: &mut S) {
         Body::Echo(m) => control::encode_echo(m, m.hosts.as_ref(), out),
         Body::EchoResponse(m) => control::encode_echo(m, None, out),
         Body::Registration(m) => control::encode_registration(m, out),
-        Body::Completion(m) => out.hosts(m.hosts.as_ref()),
+        Body::Completion(m) => control::encode_completion(m, out),
         Body::Abort(m) => control::encode_abort(m, out),
         Body::Quit(m) => control::encode_quit(m, out),
         Body::End(m) => control::encode_end(m, out),

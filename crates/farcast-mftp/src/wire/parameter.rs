@@ -8,6 +8,7 @@ use farcast_core::Run;
 
 use super::DecodeError;
 use crate::message::ClientId;
+use crate::turn::{HeardData, Turn};
 
 /// Types of parameters; those from 0x7F01 on are farcast's own and skipped by others.
 pub(super) mod kind {
@@ -81,6 +82,12 @@ pub(super) mod kind {
     pub(crate) const NONCE: u16 = 0x7F10;
     /// Digest of the key that ends the transmission, in an announcement.
     pub(crate) const COMMITMENT: u16 = 0x7F11;
+    /// Clients that speak now, in an announcement, a Completion or a status request.
+    pub(crate) const TURN: u16 = 0x7F13;
+    /// Losses so far, in a registration.
+    pub(crate) const HEARD: u16 = 0x7F14;
+    /// Round of turns in which a client was called, in a registration or a Done.
+    pub(crate) const ROUND: u16 = 0x7F15;
 }
 
 /// Destination of encoded bytes: a buffer, a hash, or a counter that only measures.
@@ -130,6 +137,16 @@ pub(super) trait ByteSink {
         match address {
             IpAddr::V4(a) => self.parameter(v4, &a.octets()),
             IpAddr::V6(a) => self.parameter(v6, &a.octets()),
+        }
+    }
+
+    fn turn(&mut self, turn: Option<Turn>) {
+        if let Some(turn) = turn {
+            self.head(kind::TURN, 12);
+            self.put(&turn.round.to_be_bytes());
+            self.put(&turn.spread_ms.to_be_bytes());
+            self.put(&turn.first.to_be_bytes());
+            self.put(&turn.last.to_be_bytes());
         }
     }
 
@@ -246,6 +263,33 @@ impl<'a> Parameter<'a> {
         Ok(hosts.iter().map(|host| ClientId(u32::from_be_bytes(*host))).collect())
     }
 
+    /// Reads several integers.
+    fn integers<const N: usize>(self) -> Result<[u32; N], DecodeError> {
+        let (words, rest) = self.value.as_chunks::<4>();
+        let words: &[[u8; 4]; N] = words
+            .try_into()
+            .ok()
+            .filter(|_| rest.is_empty())
+            .ok_or(DecodeError::ParameterLength { parameter: self.kind })?;
+        Ok(words.map(u32::from_be_bytes))
+    }
+
+    pub(super) fn turn(self) -> Result<Turn, DecodeError> {
+        let [head, first, last] = self.integers()?;
+        let turn = Turn { round: (head >> 16) as u16, spread_ms: head as u16, first, last };
+        if first > last { Err(self.wrong()) } else { Ok(turn) }
+    }
+
+    pub(super) fn round(self) -> Result<u16, DecodeError> {
+        u16::try_from(self.integer()?).map_err(|_| self.wrong())
+    }
+
+    pub(super) fn heard(self) -> Result<HeardData, DecodeError> {
+        let [missed, sent, lost] = self.integers()?;
+        let sound = lost <= sent && missed.checked_add(sent).is_some();
+        if sound { Ok(HeardData { missed, sent, lost }) } else { Err(self.wrong()) }
+    }
+
     /// Reads an option word. Its first byte must be one of `marks`, and is returned with the second and third.
     pub(super) fn options(self, marks: &[u8]) -> Result<[u8; 3], DecodeError> {
         let [mark, a, b, _] = self.octets()?;
@@ -312,7 +356,7 @@ impl<'a> ParameterReader<'a> {
 
 /// Returns `true` if `kind` is one of the draft's parameters or of farcast's.
 fn is_known(kind: u16) -> bool {
-    (0x0100..=0x0129).contains(&kind) || (kind::PRODUCT_SIZE_64..=kind::COMMITMENT).contains(&kind)
+    (0x0100..=0x0129).contains(&kind) || (kind::PRODUCT_SIZE_64..=kind::ROUND).contains(&kind)
 }
 
 /// Rejects a parameter in `ordered`, or of the server, that comes again after its place.

@@ -59,10 +59,12 @@ pub(super) fn encode_status_request<S: ByteSink>(m: &StatusRequest, out: &mut S)
     out.range(kind::DTU_RANGE, m.dtus);
     out.integer(kind::STATUS_TYPE, if m.status == StatusType::NakOnly { 1 } else { 2 });
     out.hosts(m.hosts.as_ref());
+    out.turn(m.turn);
 }
 
 pub(super) fn decode_status_request(reader: &mut ParameterReader<'_>) -> Result<StatusRequest, DecodeError> {
-    let (mut pass, mut blocks, mut dtus, mut status, mut hosts) = (None, None, None, None, None);
+    let (mut pass, mut blocks, mut dtus, mut status) = (None, None, None, None);
+    let (mut hosts, mut turn) = (None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
             kind::PASS_NUMBER => set(&mut pass, p, p.integer()?)?,
@@ -70,6 +72,7 @@ pub(super) fn decode_status_request(reader: &mut ParameterReader<'_>) -> Result<
             kind::DTU_RANGE => set(&mut dtus, p, p.range()?)?,
             kind::STATUS_TYPE => set(&mut status, p, status_type(p)?)?,
             kind::HOST_LIST => set(&mut hosts, p, p.hosts()?)?,
+            kind::TURN => set(&mut turn, p, p.turn()?)?,
             _ => {}
         }
     }
@@ -79,6 +82,7 @@ pub(super) fn decode_status_request(reader: &mut ParameterReader<'_>) -> Result<
         dtus: need(dtus, kind::DTU_RANGE)?,
         status: need(status, kind::STATUS_TYPE)?,
         hosts,
+        turn,
     })
 }
 
@@ -174,6 +178,7 @@ pub(super) fn encode_done<S: ByteSink>(m: &Done, out: &mut S) {
     out.integer(kind::CLIENT_ADDRESS, m.client.0);
     out.integer(kind::EVENT_COUNT, m.naked_dtus);
     out.integer(kind::TRANSFER_DURATION, m.duration_s);
+    out.optional(kind::ROUND, m.round.map(u32::from));
 }
 
 pub(super) fn decode_done(reader: &mut ParameterReader<'_>) -> Result<Done, DecodeError> {
@@ -181,6 +186,14 @@ pub(super) fn decode_done(reader: &mut ParameterReader<'_>) -> Result<Done, Deco
     let client = reader.expect(&[kind::CLIENT_ADDRESS])?.client()?;
     let naked_dtus = reader.expect(&[kind::EVENT_COUNT])?.integer()?;
     let duration_s = reader.expect(&[kind::TRANSFER_DURATION])?.integer()?;
-    reader.finish(&[kind::CLIENT_ADDRESS, kind::EVENT_COUNT, kind::TRANSFER_DURATION])?;
-    Ok(Done { server, client, naked_dtus, duration_s })
+    let mut round = None;
+    while let Some(p) = reader.next()? {
+        match p.kind {
+            kind::ROUND => set(&mut round, p, p.round()?)?,
+            other => {
+                refuse_repeated(other, &[kind::CLIENT_ADDRESS, kind::EVENT_COUNT, kind::TRANSFER_DURATION])?
+            }
+        }
+    }
+    Ok(Done { server, client, naked_dtus, duration_s, round })
 }

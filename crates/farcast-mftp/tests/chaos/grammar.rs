@@ -249,7 +249,7 @@ impl Pen<'_> {
         match forgery {
             Forgery::Done => {
                 let (naked_dtus, duration_s) = (self.below(100), self.below(100));
-                Body::Done(Done { server, client, naked_dtus, duration_s })
+                Body::Done(Done { round: None, server, client, naked_dtus, duration_s })
             }
             Forgery::Quit => {
                 let client = self.draw.chance(0.8).then_some(client);
@@ -267,7 +267,7 @@ impl Pen<'_> {
                 Body::Abort(Abort { reason: self.number(3001), hosts: self.hosts(), text: None })
             }
             Forgery::End => Body::End(End { server, response: server }),
-            Forgery::Completion => Body::Completion(Completion { hosts: self.hosts() }),
+            Forgery::Completion => Body::Completion(Completion { turn: None, hosts: self.hosts() }),
             Forgery::Announce => Body::Announce(self.announce().into()),
             Forgery::Echo => {
                 let data = self.draw.chance(0.3).then(|| vec![0; 1 + self.draw.below(1000) as usize]);
@@ -294,6 +294,8 @@ impl Pen<'_> {
             entries.push(RegistrationEntry { client, serial: None, response });
         }
         Registration {
+            heard: None,
+            round: None,
             server,
             entries,
             name: known.name.filter(|_| own_name),
@@ -328,6 +330,7 @@ impl Pen<'_> {
         let pass = self.seen.request.as_ref().map_or(pass, |request| request.pass);
         let (blocks, dtus) = (self.run(self.seen.blocks()), self.run(self.seen.block_size()));
         Body::StatusRequest(StatusRequest {
+            turn: None,
             pass: self.number(pass),
             blocks,
             dtus,
@@ -381,6 +384,7 @@ impl Pen<'_> {
             _ => {
                 let dtus = Run::new(0, block_size).unwrap_or(Run::one(0));
                 Body::StatusRequest(StatusRequest {
+                    turn: None,
                     pass: 1,
                     blocks,
                     dtus,
@@ -437,6 +441,7 @@ impl Pen<'_> {
 
     fn invented(&mut self) -> Announce {
         Announce {
+            turn: None,
             server: self.own,
             response: self.own,
             private: group().ip(),

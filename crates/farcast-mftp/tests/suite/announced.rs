@@ -106,7 +106,7 @@ fn what_a_forged_announcement_began_and_ended_begins_anew() {
                 &mut session,
                 ms(60),
                 0,
-                Message::new(1, Body::Completion(Completion { hosts: None })),
+                Message::new(1, Body::Completion(Completion { turn: None, hosts: None })),
             );
         }
         let session = session.run();

@@ -162,7 +162,7 @@ fn nothing_is_confirmed_to_who_has_no_token_yet() {
     let mut session = Session::empty("confirmed", Setup::plain(1), closed(1), Link::clean(ms(100)));
     let holds_all = Ownership { lacks: Some(Vec::new()), ..Ownership::default() };
     session.add(0, receiver(0), holds_all);
-    let confirmation = Body::Completion(Completion { hosts: Some(vec![client(0)]) });
+    let confirmation = Body::Completion(Completion { turn: None, hosts: Some(vec![client(0)]) });
     forge_at_receiver(&mut session, ms(150), 0, Message::new(1, confirmation));
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Finished));

@@ -51,6 +51,8 @@ fn two_invitations_to_one_id_are_refused() {
 fn registration(client: ClientId) -> Message {
     let entry = RegistrationEntry { client, serial: None, response: Ok(()) };
     let body = Body::Registration(Registration {
+        heard: None,
+        round: None,
         server: server(),
         entries: vec![entry],
         name: None,

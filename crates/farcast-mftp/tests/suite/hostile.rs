@@ -77,7 +77,13 @@ impl Forger {
                 Body::Nak(Nak { server, client, pass, block, missing, parity_held, unstored: self.small() })
             }
             5 => Body::Ack(Ack { server, pass: self.small(), blocks: self.run(), client }),
-            6 => Body::Done(Done { server, client, naked_dtus: self.small(), duration_s: self.small() }),
+            6 => Body::Done(Done {
+                round: None,
+                server,
+                client,
+                naked_dtus: self.small(),
+                duration_s: self.small(),
+            }),
             _ => Body::Quit(Quit { reason: self.small(), client: self.flag().then_some(client), text: None }),
         }
     }
@@ -85,6 +91,8 @@ impl Forger {
     fn registration(&mut self, server: SocketAddr) -> Registration {
         let response = if self.flag() { Ok(()) } else { Err(DeclineReason::Disk) };
         Registration {
+            heard: None,
+            round: None,
             server,
             entries: vec![RegistrationEntry { client: self.client(), serial: None, response }],
             name: self.flag().then(|| "aurora".into()),
@@ -112,9 +120,9 @@ impl Forger {
             4 => {
                 let status = if self.flag() { StatusType::All } else { StatusType::NakOnly };
                 let (pass, blocks, dtus, hosts) = (self.small(), self.run(), self.run(), self.clients());
-                Body::StatusRequest(StatusRequest { pass, blocks, dtus, status, hosts })
+                Body::StatusRequest(StatusRequest { turn: None, pass, blocks, dtus, status, hosts })
             }
-            5 if self.flag() => Body::Completion(Completion { hosts: self.clients() }),
+            5 if self.flag() => Body::Completion(Completion { turn: None, hosts: self.clients() }),
             5 => Body::Abort(Abort { reason: self.small(), hosts: self.clients(), text: None }),
             _ => Body::End(End { server: self.address(), response: self.address() }),
         }
@@ -123,6 +131,7 @@ impl Forger {
     fn announce(&mut self) -> Announce {
         let model = [GroupModel::Closed, GroupModel::OpenLimited, GroupModel::OpenUnlimited];
         Announce {
+            turn: None,
             server: self.address(),
             response: self.address(),
             private: group().ip(),

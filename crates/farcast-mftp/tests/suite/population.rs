@@ -49,6 +49,7 @@ fn announce(window: Option<u32>) -> Message {
         late_entry: true,
     };
     let announce = Announce {
+        turn: None,
         server: server(),
         response: if window.is_some() { "239.255.54.9:5402".parse().expect("an address") } else { server() },
         private: "239.255.54.2".parse().expect("an address"),
@@ -95,6 +96,7 @@ fn any(random: &mut RandomStream) -> Message {
                 Body::Nak(Nak { server: server(), client, pass, block, missing, parity_held: 0, unstored: 0 })
             }
             _ => Body::StatusRequest(StatusRequest {
+                turn: None,
                 pass,
                 blocks: if random.chance(0.5) { Run::new(0, 2).expect("a run") } else { Run::one(block) },
                 dtus: Run::new(0, BLOCK).expect("a run"),

@@ -30,6 +30,8 @@ pub(crate) fn client(n: usize) -> ClientId {
 
 pub(crate) fn accepts(n: usize, nonce: Option<Proof>) -> Body {
     Body::Registration(Registration {
+        heard: None,
+        round: None,
         server: server(),
         entries: vec![RegistrationEntry { client: client(n), serial: None, response: Ok(()) }],
         name: None,
@@ -40,7 +42,7 @@ pub(crate) fn accepts(n: usize, nonce: Option<Proof>) -> Body {
 }
 
 pub(crate) fn done(n: usize) -> Body {
-    Body::Done(Done { server: server(), client: client(n), naked_dtus: 0, duration_s: 1 })
+    Body::Done(Done { round: None, server: server(), client: client(n), naked_dtus: 0, duration_s: 1 })
 }
 
 /// Hands the sender `body` from `source` at `when`.
@@ -126,7 +128,7 @@ fn a_forged_end_is_not_believed() {
         Body::Abort(abort),
         Body::Abort(mine),
         Body::End(End { server: server(), response: server() }),
-        Body::Completion(Completion { hosts: None }),
+        Body::Completion(Completion { turn: None, hosts: None }),
     ];
     for body in bodies {
         for proof in [None, Some(Proof([7; 8]))] {
@@ -366,6 +368,7 @@ fn requests_in_the_senders_name_draw_little_from_a_member() {
     let run = |count| farcast_core::Run::new(0, count).expect("not empty");
     for n in 0..1000 {
         let request = farcast_mftp::message::StatusRequest {
+            turn: None,
             pass: 1,
             blocks: run(75),
             dtus: run(4),

@@ -302,6 +302,7 @@ fn takes_parity(memory: u64) -> Receiver {
     let mut engine =
         Receiver::new(ReceiverConfig { parity_memory_bytes: memory, ..receiver(0) }).expect("valid");
     let announce = Announce {
+        turn: None,
         server: server(),
         response: server(),
         private: group().ip(),

@@ -45,7 +45,7 @@ fn nak() -> Frame<Message> {
 
 fn completion(hosts: u32) -> Frame<Message> {
     let hosts = Some((0..hosts).map(ClientId).collect());
-    Frame::new(Message::new(1, Body::Completion(Completion { hosts })), 28)
+    Frame::new(Message::new(1, Body::Completion(Completion { turn: None, hosts })), 28)
 }
 
 fn at(milliseconds: u64) -> Time {

@@ -7,6 +7,7 @@ use farcast_mftp::message::{Announce, AnnounceOptions, GroupModel};
 /// Returns an announcement that a receiver joins at once. A test changes the fields that it needs.
 pub(crate) fn announcement(server: SocketAddr, group: IpAddr) -> Announce {
     Announce {
+        turn: None,
         server,
         response: server,
         private: group,

@@ -98,7 +98,7 @@ fn encode(message: &Message) -> Vec<u8> {
 
 fn done(seen: &Seen, name: &str) -> Message {
     let client = ClientId::from_name(name);
-    let done = Done { server: seen.announce.server, client, naked_dtus: 0, duration_s: 1 };
+    let done = Done { round: None, server: seen.announce.server, client, naked_dtus: 0, duration_s: 1 };
     Message::new(seen.transmission, Body::Done(done))
 }
 
@@ -110,6 +110,8 @@ fn registration(
 ) -> Message {
     let client = ClientId::from_name(name);
     let body = Registration {
+        heard: None,
+        round: None,
         server: seen.announce.server,
         entries: vec![RegistrationEntry { client, serial: None, response }],
         name: Some(name.into()),
@@ -257,8 +259,8 @@ fn an_end_that_the_sender_did_not_say() {
     let server = seen.announce.server;
     let bodies = [
         Body::Abort(Abort { reason: cancel::ABORT_SOURCE_CHANGED, hosts: None, text: None }),
-        Body::Completion(Completion { hosts: None }),
-        Body::Completion(Completion { hosts: Some(vec![ClientId::from_name("ant")]) }),
+        Body::Completion(Completion { turn: None, hosts: None }),
+        Body::Completion(Completion { turn: None, hosts: Some(vec![ClientId::from_name("ant")]) }),
         Body::End(End { server, response: server }),
         Body::Abort(Abort {
             reason: cancel::ABORT_COLLISION,
@@ -323,7 +325,7 @@ fn requests_do_not_make_a_receiver_a_weapon() {
         pause(Duration::from_millis(500));
         for status in [StatusType::NakOnly, StatusType::All] {
             let (blocks, dtus) = (Run::new(0, blocks).unwrap(), Run::new(0, 11_000).unwrap());
-            let request = StatusRequest { pass: 1, blocks, dtus, status, hosts: None };
+            let request = StatusRequest { turn: None, pass: 1, blocks, dtus, status, hosts: None };
             for _ in 0..10 {
                 let message = Message::new(transmission, Body::StatusRequest(request.clone()));
                 sent += enemy.say(&message, enemy.group) + enemy.say(&message, own);

@@ -216,10 +216,11 @@ fn what_is_for_the_group_is_not_taken_by_unicast() {
     let server = socket.local_addr().unwrap();
     let group: SocketAddr = place.group.parse().unwrap();
     let run = Run::new(0, 1).unwrap();
-    let request = StatusRequest { pass: 1, blocks: run, dtus: run, status: StatusType::All, hosts: None };
+    let request =
+        StatusRequest { turn: None, pass: 1, blocks: run, dtus: run, status: StatusType::All, hosts: None };
     say(&socket, own, announcement(server, group.ip()));
     say(&socket, own, Body::StatusRequest(request));
-    say(&socket, own, Body::Completion(Completion { hosts: None }));
+    say(&socket, own, Body::Completion(Completion { turn: None, hosts: None }));
     say(&socket, own, Body::End(End { server, response: server }));
     // Nor does the group's port hear what is sent to the host.
     let mut datagram = Vec::new();

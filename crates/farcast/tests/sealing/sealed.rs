@@ -119,10 +119,10 @@ fn an_outsider_reads_nothing_and_forges_nothing() {
                 .into(),
         )),
         body(Body::Abort(Abort { reason: cancel::ABORT_SOURCE_CHANGED, hosts: None, text: None })),
-        body(Body::Completion(Completion { hosts: Some(vec![client]) })),
+        body(Body::Completion(Completion { turn: None, hosts: Some(vec![client]) })),
         body(Body::End(End { server, response: server })),
         body(Body::Data(data)),
-        body(Body::Done(Done { server, client, naked_dtus: 0, duration_s: 1 })),
+        body(Body::Done(Done { round: None, server, client, naked_dtus: 0, duration_s: 1 })),
     ];
     // The forgery leaves in the open, and then sealed as each kind, with the session's name and a future counter.
     let heard = enemy.record();
@@ -348,6 +348,8 @@ fn a_member_speaks_for_nobody_else() {
     let client = ClientId::from_name("bob");
     let entry = RegistrationEntry { client, serial: None, response: Err(DeclineReason::Disk) };
     let decline = Registration {
+        heard: None,
+        round: None,
         server,
         entries: vec![entry],
         name: Some("bob".into()),
@@ -360,7 +362,7 @@ fn a_member_speaks_for_nobody_else() {
         missing.insert(segment);
     });
     let bodies = [
-        Body::Done(Done { server, client, naked_dtus: 0, duration_s: 1 }),
+        Body::Done(Done { round: None, server, client, naked_dtus: 0, duration_s: 1 }),
         Body::Registration(decline),
         Body::Nak(Nak { server, client, pass: 1, block: 0, missing, parity_held: 0, unstored: 0 }),
     ];
@@ -528,8 +530,8 @@ fn one_trusted_sender_does_not_speak_for_another() {
     for transmission in (0..=u32::from(u16::MAX)).step_by(4096) {
         let client = ClientId::from_name("bob");
         for body in [
-            Body::Completion(Completion { hosts: Some(vec![client]) }),
-            Body::Completion(Completion { hosts: None }),
+            Body::Completion(Completion { turn: None, hosts: Some(vec![client]) }),
+            Body::Completion(Completion { turn: None, hosts: None }),
             Body::Abort(Abort { reason: cancel::ABORT_SOURCE_CHANGED, hosts: None, text: None }),
         ] {
             let mut datagram = plain(&Message::new(transmission, body));

@@ -109,6 +109,7 @@ fn announce() -> impl Strategy<Value = Body> {
         |(addresses, options, numbers, product_size, texts, optional, hosts)| {
             let [announce_duration_s, block_size, data_rate_bps, transfer_duration_s, dtu_size] = numbers;
             Body::Announce(Box::new(Announce {
+                turn: None,
                 server: addresses.0,
                 response: addresses.1,
                 private: addresses.2,
@@ -140,8 +141,16 @@ fn registration() -> impl Strategy<Value = Body> {
     let optional = (maybe(text(64)), maybe(number()), maybe(number()), maybe(proof()));
     (socket(), list(entry, 1..20), optional).prop_map(
         |(server, entries, (name, segments_held, receive_buffer_bytes, nonce))| {
-            let registration =
-                Registration { server, entries, name, segments_held, receive_buffer_bytes, nonce };
+            let registration = Registration {
+                heard: None,
+                round: None,
+                server,
+                entries,
+                name,
+                segments_held,
+                receive_buffer_bytes,
+                nonce,
+            };
             Body::Registration(registration)
         },
     )
@@ -167,6 +176,7 @@ fn status() -> impl Strategy<Value = Body> {
     prop_oneof![
         (number(), run(), run(), proptest::sample::select(kinds), hosts()).prop_map(
             |(pass, blocks, dtus, status, hosts)| Body::StatusRequest(StatusRequest {
+                turn: None,
                 pass,
                 blocks,
                 dtus,
@@ -191,9 +201,9 @@ fn status() -> impl Strategy<Value = Body> {
 fn endings() -> impl Strategy<Value = Body> {
     prop_oneof![
         (socket(), client(), number(), number()).prop_map(|(server, client, naked_dtus, duration_s)| {
-            Body::Done(Done { server, client, naked_dtus, duration_s })
+            Body::Done(Done { round: None, server, client, naked_dtus, duration_s })
         }),
-        hosts().prop_map(|hosts| Body::Completion(Completion { hosts })),
+        hosts().prop_map(|hosts| Body::Completion(Completion { turn: None, hosts })),
         (number(), hosts(), maybe(text(256))).prop_map(|(reason, hosts, text)| Body::Abort(Abort {
             reason,
             hosts,

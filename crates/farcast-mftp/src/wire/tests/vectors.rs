@@ -113,6 +113,7 @@ fn announcements() -> Vec<Vector> {
 
 fn full_announcement() -> Announce {
     Announce {
+        turn: None,
         server: server(),
         response: SocketAddr::new(v4(239, 255, 54, 3), 5402),
         private: v4(239, 255, 54, 10),
@@ -147,6 +148,7 @@ fn full_announcement() -> Announce {
 
 fn minimal_announcement() -> Announce {
     Announce {
+        turn: None,
         server: server(),
         response: server(),
         private: v4(239, 255, 54, 2),
@@ -202,6 +204,8 @@ fn ipv6_announcement() -> Announce {
 fn registrations() -> Vec<Vector> {
     let entry = |client, serial, response| RegistrationEntry { client, serial, response };
     let plain = |entries| Registration {
+        heard: None,
+        round: None,
         server: server(),
         entries,
         name: None,
@@ -251,6 +255,7 @@ fn status() -> Vec<Vector> {
             "status_request",
             0x5EED_0001,
             Body::StatusRequest(StatusRequest {
+                turn: None,
                 pass: 2,
                 blocks: run(0, 4),
                 dtus: run(0, 11_104),
@@ -262,6 +267,7 @@ fn status() -> Vec<Vector> {
             "status_request_nak_only",
             0x5EED_0001,
             Body::StatusRequest(StatusRequest {
+                turn: None,
                 pass: 0,
                 blocks: run(1, 1),
                 dtus: run(99, 101),
@@ -311,7 +317,7 @@ fn naks() -> Vec<Vector> {
 }
 
 fn endings() -> Vec<Vector> {
-    let done = Done { server: server(), client: CLIENT, naked_dtus: 37, duration_s: 95 };
+    let done = Done { round: None, server: server(), client: CLIENT, naked_dtus: 37, duration_s: 95 };
     let abort = |reason, hosts, text| Body::Abort(Abort { reason, hosts, text });
     let quit = |reason, client| Body::Quit(Quit { reason, client, text: None });
     let end = End { server: server(), response: SocketAddr::new(v4(239, 255, 54, 3), 5402) };
@@ -320,9 +326,9 @@ fn endings() -> Vec<Vector> {
         vector!(
             "completion",
             0x5EED_0001,
-            Body::Completion(Completion { hosts: Some(vec![CLIENT, GLOBAL]) })
+            Body::Completion(Completion { turn: None, hosts: Some(vec![CLIENT, GLOBAL]) })
         ),
-        vector!("completion_over", 7, Body::Completion(Completion { hosts: None })),
+        vector!("completion_over", 7, Body::Completion(Completion { turn: None, hosts: None })),
         vector!("abort", 0x5EED_0001, abort(cancel::ABORT_STATUS_TIMEOUT, Some(vec![CLIENT]), None)),
         vector!("abort_text", 0x5EED_0001, abort(cancel::ABORT_SYSTEM, None, Some("disk full".to_string()))),
         vector!("quit", 0x5EED_0001, quit(cancel::QUIT_ERROR_THRESHOLD, Some(CLIENT))),

@@ -1,0 +1,163 @@
+//! Requests that a part of the receivers answer, so that the answers fit the return channel.
+//!
+//! The part follows from the number of receivers that answered the last such request. It grows to the whole as fewer
+//! lack something. Who did not answer is asked again, with other places.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use farcast_core::{Run, Span, Time};
+
+use super::super::Sender;
+use crate::turn::{PLACES, Turn};
+
+/// Octets of a NAK without its bitmap, with its headers.
+const NAK: f64 = 124.0;
+/// Part of the return's rate that answers about one block take while the next one is sent.
+const PART: f64 = 0.5;
+/// Part of the receivers to whom a repair does not suffice.
+const LEFT: f64 = 0.2;
+/// Part of the receivers that lack some of a block and are not heard, because a request or a NAK is lost.
+const UNHEARD: f64 = 0.05;
+/// Number of requests of which the answers are counted.
+const REMEMBERED: usize = 64;
+
+/// Request that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Poll {
+    pass: u32,
+    blocks: Run,
+    at: Time,
+    spread: Span,
+    /// Part of the receivers that were to answer.
+    share: f64,
+    expected: f64,
+    heard: f64,
+}
+
+/// State of the requests.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Polls {
+    sent: VecDeque<Poll>,
+    round: u16,
+    /// Number of NAKs that a request about one block would bring at most, were all to answer it.
+    single: Option<f64>,
+    /// The same for a request about all blocks, since the last pass.
+    all: Option<f64>,
+    /// Number of receivers that lack some of each block and did not say so, from the last request about it alone.
+    untold: BTreeMap<u32, f64>,
+    /// Number of NAKs that are expected if all are asked about all blocks, besides these.
+    left: f64,
+    /// `true` if all were asked about all blocks, and none answered.
+    quiet: bool,
+}
+
+impl Polls {
+    fn upper(heard: f64, share: f64) -> f64 {
+        (heard + 2.0 + 2.0 * libm::sqrt(heard)) / share
+    }
+}
+
+impl Sender {
+    /// Returns the receivers that answer a request about `blocks` after `pass`; `None` if all of them do at once.
+    pub(in crate::sender) fn poll_turn(&mut self, now: Time, pass: u32, blocks: Run) -> Option<Turn> {
+        if !self.turns.on {
+            return None;
+        }
+        self.settle_polls(now);
+        let size = self.group_size();
+        let len = self.geometry.block_len(blocks.first());
+        let octets = NAK + f64::from(len / 8);
+        let many = f64::from(blocks.count());
+        let polls = &self.turns.polls;
+        let asked = if blocks.count() == 1 {
+            polls.single.unwrap_or(size)
+        } else {
+            let before =
+                self.turns.losses.missed() * many * size + polls.left + polls.untold.values().sum::<f64>();
+            polls.all.unwrap_or((before * 2.0).max(polls.single.unwrap_or(size)))
+        };
+        let asked = asked.min(size * many).max(1.0);
+        let level = self.turns.allowance.level(now);
+        let most = self.turns.allowance.rate() * if blocks.count() == 1 { PART } else { 1.0 };
+        let room = level.clamp(most / 20.0, most);
+        let share = (room / (asked * octets)).min(1.0);
+        let expected = asked * share;
+        self.turns.allowance.take(expected * octets);
+        let seconds = expected * octets / self.turns.allowance.per_second();
+        let spread = if seconds < 0.05 { Span::ZERO } else { Span::from_secs_f64(seconds.min(60.0)) };
+        let polls = &mut self.turns.polls;
+        polls.round = polls.round.wrapping_add(1);
+        if polls.sent.len() == REMEMBERED {
+            polls.sent.pop_front();
+        }
+        polls.sent.push_back(Poll { pass, blocks, at: now, spread, share, expected, heard: 0.0 });
+        // Requests have places of their own, apart from those of the rounds.
+        let round = polls.round | 0x8000;
+        let last = ((share * PLACES as f64) as u64).clamp(1, PLACES) - 1;
+        let spread_ms = u16::try_from(spread.as_millis()).unwrap_or(u16::MAX);
+        Some(Turn { round, spread_ms, first: 0, last: last as u32 })
+    }
+
+    /// Counts a NAK for `block` after `pass`.
+    pub(in crate::sender) fn count_answer(&mut self, pass: u32, block: u32) {
+        let polls = &mut self.turns.polls;
+        polls.quiet = false;
+        let of = |poll: &&mut Poll| poll.pass == pass && poll.blocks.contains(block);
+        if let Some(poll) = polls.sent.iter_mut().rev().find(of) {
+            poll.heard += 1.0;
+            if poll.heard > poll.expected {
+                self.turns.allowance.take(NAK);
+            }
+        }
+    }
+
+    /// Returns the time until the answers to the last request have come.
+    pub(in crate::sender) fn poll_wait(&self) -> Span {
+        let spread = self.turns.polls.sent.back().map_or(Span::ZERO, |poll| poll.spread);
+        self.turns.settles_in(spread)
+    }
+
+    /// Returns `true` if all receivers were asked about all blocks, and none answered.
+    pub(in crate::sender) fn is_quiet(&self) -> bool {
+        self.turns.polls.quiet
+    }
+
+    /// Records that further parity of `block` is sent for those that have not told what they lack.
+    pub(in crate::sender) fn note_topped_up(&mut self, block: u32) {
+        self.turns.polls.untold.remove(&block);
+    }
+
+    /// Forgets what was answered about all blocks, because a pass begins.
+    pub(in crate::sender) fn forget_poll_of_all(&mut self) {
+        let polls = &mut self.turns.polls;
+        if let Some(all) = polls.all {
+            polls.left = all * LEFT;
+            polls.untold.clear();
+        }
+        (polls.all, polls.quiet) = (None, false);
+    }
+
+    pub(in crate::sender) fn settle_polls(&mut self, now: Time) {
+        let mut settled = alloc::vec::Vec::new();
+        let turns = &mut self.turns;
+        while let Some(&poll) = turns.polls.sent.front()
+            && now >= poll.at + turns.settles_in(poll.spread)
+        {
+            turns.polls.sent.pop_front();
+            settled.push(poll);
+        }
+        for poll in settled {
+            turns.allowance.take((poll.heard - poll.expected).min(0.0) * NAK);
+            let upper = Polls::upper(poll.heard, poll.share);
+            let polls = &mut turns.polls;
+            if poll.blocks.count() == 1 {
+                polls.single = Some(upper.max(polls.single.map_or(0.0, |before| before / 8.0)));
+                let untold = poll.heard * (1.0 / poll.share - 1.0 + UNHEARD);
+                polls.untold.insert(poll.blocks.first(), untold);
+            } else if poll.pass == self.progress.pass {
+                polls.all = Some(upper);
+                polls.quiet = poll.share >= 1.0 && poll.heard == 0.0;
+            }
+        }
+    }
+}
