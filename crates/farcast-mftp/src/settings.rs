@@ -279,7 +279,7 @@ impl Settings {
             // that answers stay a small part of the traffic.
             SendRate::Limit(rate) => {
                 let within = |milliseconds| rate.as_bps() / 8 * milliseconds / 1000 / datagram;
-                let few = within(250.max(listed.max(16) * 4));
+                let few = within(250.max(listed.clamp(16, FEW) * 4));
                 // Parity ahead of requests, which serves a large group, takes the smaller a part of a longer block.
                 let many = if listed == 0 || listed > FEW { within(1000).min(CODED_BLOCK) } else { 0 };
                 u32::try_from(few.max(many)).unwrap_or(LONGEST_BLOCK).min(LONGEST_BLOCK)

@@ -18,6 +18,9 @@ use crate::wire;
 /// still are.
 const CONFIRM_WAIT: Span = Span::from_secs(10);
 
+/// Divisor of the rate for announcements that list many receivers.
+const LIST_PART: u64 = 100;
+
 /// Time for which a new address of the server is announced as often as a new transmission.
 const MOVE_TIME: Span = Span::from_secs(15);
 
@@ -88,7 +91,7 @@ impl Sender {
             {
                 (false, self.config.announce_interval)
             }
-            Phase::Joining | Phase::Sending | Phase::Waiting => (false, self.config.late_announce_interval),
+            Phase::Joining | Phase::Sending | Phase::Waiting => (false, self.late_interval()),
             _ => return,
         };
         // The second follows so soon that the measurement of the first stays valid.
@@ -115,6 +118,18 @@ impl Sender {
             };
             self.timers.set(Timer::Announce, now + wait);
         }
+    }
+
+    /// Returns the interval between announcements once data has begun. Those with a long list take a small part of the
+    /// rate.
+    fn late_interval(&self) -> Span {
+        let interval = self.config.late_announce_interval;
+        let (true, Group::Closed(_), Pace::Rate { rate, .. }) =
+            (self.by_turns(), &self.config.group, self.config.pace)
+        else {
+            return interval;
+        };
+        interval.max(rate.time_of_bytes(8 * self.members.len() as u64) * LIST_PART)
     }
 
     /// Returns `true` if many receivers may need the next announcement: the sender has just moved, or an open group has

@@ -64,6 +64,11 @@ impl Allowance {
         self.level -= octets;
     }
 
+    /// Returns `true` if nothing has come for a while, so that no queue on the way holds answers.
+    pub(super) fn is_idle(&self, now: Time) -> bool {
+        self.arrivals.back().is_none_or(|&(at, _)| now.since(at) > QUEUED)
+    }
+
     /// Records that `octets` came.
     pub(super) fn arrived(&mut self, now: Time, octets: u32) {
         while self.arrivals.front().is_some_and(|&(at, _)| now.since(at) > QUEUED) {
@@ -73,19 +78,19 @@ impl Allowance {
     }
 
     /// Judges an answer that came `late` after the shortest possible time. Answers that wait in a queue show the rate of
-    /// the return: that of their arrivals.
-    pub(super) fn judge(&mut self, now: Time, late: Span) {
+    /// the return: that of their arrivals. Returns `true` if they do.
+    pub(super) fn judge(&mut self, now: Time, late: Span) -> bool {
         if self.given || now < self.judged_until {
-            return;
+            return false;
         }
         let octets: u32 = self.arrivals.iter().map(|&(_, octets)| octets).sum();
         if late < QUEUED {
             if f64::from(octets) < self.per_second() * QUEUED.as_secs_f64() * 0.8 {
-                return;
+                return false;
             }
             self.rate = (self.rate * 1.02).min(self.most);
             self.judged_until = now + Span::from_secs(1);
-            return;
+            return false;
         }
         let arrives = f64::from(octets) / QUEUED.as_secs_f64();
         self.rate = (arrives * CARRIED).clamp(LEAST, self.rate);
@@ -93,5 +98,6 @@ impl Allowance {
         // Nothing more is asked for until the queue is empty.
         self.level = self.level.min(0.0) - late.as_secs_f64() * self.rate;
         self.judged_until = now + late + Span::from_secs(2);
+        true
     }
 }

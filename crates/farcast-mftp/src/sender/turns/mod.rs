@@ -70,6 +70,10 @@ struct Called {
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
     on: bool,
+    /// `true` while the round shows for the first time how many receivers there are.
+    counts: bool,
+    /// `true` while a queue on the return empties that answers have filled.
+    drains: bool,
     allowance: Allowance,
     round: u16,
     /// First place that the round has not called yet.
@@ -108,6 +112,8 @@ impl Turns {
         let rate = return_rate.map_or(assumed, |rate| rate.as_bps() as f64 / 8.0);
         Self {
             on: false,
+            counts: true,
+            drains: false,
             allowance: Allowance::new(rate, return_rate.is_some()),
             round: 0,
             next: 0,
@@ -139,7 +145,7 @@ impl Turns {
         let heard = self.answers;
         let upper = ((heard + 2.0 + 2.0 * libm::sqrt(heard)) * PLACES as f64 / self.settled).min(MOST * 32.0);
         // The first ranges may have been called too early, or have lost the call.
-        if self.settled < PLACES as f64 * SURE && self.round > 0 { upper.max(self.prior) } else { upper }
+        if self.settled < PLACES as f64 * SURE && !self.counts { upper.max(self.prior) } else { upper }
     }
 
     /// Time from a call until its answers have come.
@@ -170,6 +176,7 @@ impl Turns {
             // The ranges that were called stand for all.
             self.counted = self.counted.max(self.answers * PLACES as f64 / self.settled);
         }
+        self.counts = false;
         self.round = self.round.wrapping_add(1);
         (self.next, self.settled, self.answers) = (0, 0.0, 0.0);
         (self.prior, self.reports) = (prior.max(1.0), reports);
@@ -187,7 +194,7 @@ impl Turns {
     /// Returns `true` if too few receivers have answered to tell how many there are.
     fn is_blind(&self) -> bool {
         let heard = self.answers + self.called.iter().map(|range| range.heard).sum::<f64>();
-        heard < FEW && self.round == 0 && self.counted == 0.0
+        heard < FEW && self.counts && self.counted == 0.0
     }
 
     /// Calls the next places, as many as the allowance admits.
@@ -195,7 +202,8 @@ impl Turns {
         self.settle(now);
         let level = self.allowance.level(now);
         let left = PLACES - self.next;
-        if left == 0 || level <= 0.0 {
+        self.drains &= !self.allowance.is_idle(now);
+        if left == 0 || level <= 0.0 || self.drains {
             return None;
         }
         let upper = self.upper();
@@ -428,14 +436,22 @@ impl Sender {
                 self.round_trip.sample(now, shortest.max(Span::from_micros(100)));
             }
         }
-        self.turns.allowance.judge(now, since.saturating_sub(spread).saturating_sub(shortest));
+        let late = since.saturating_sub(spread).saturating_sub(shortest);
+        if self.turns.allowance.judge(now, late) && self.turns.counts {
+            // The return has lost some of the answers, so their number tells nothing.
+            self.turns.answers = 0.0;
+            self.turns.settled = 0.0;
+            self.turns.begin_round(MOST, false);
+            (self.turns.counts, self.turns.drains) = (true, true);
+            self.turns.polls = Polls::default();
+        }
     }
 
     /// Returns the number of receivers, as far as it is known, and not too few.
     pub(super) fn group_size(&self) -> f64 {
         let turns = &self.turns;
         let counted = turns.counted.max(self.members.len() as f64);
-        if turns.round == 0 { turns.upper().max(counted) } else { counted * 1.1 }
+        if turns.counts { turns.upper().max(counted) } else { counted * 1.1 }
     }
 
     /// Returns the number of receivers that probably lack some of a block of `len` DTUs behind which `sent` parity

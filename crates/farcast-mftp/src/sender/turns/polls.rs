@@ -3,7 +3,7 @@
 //! The part follows from the number of receivers that answered the last such request. It grows to the whole as fewer
 //! lack something. Who did not answer is asked again, with other places.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use farcast_core::{Run, Span, Time};
 
@@ -18,6 +18,12 @@ const PART: f64 = 0.5;
 const LEFT: f64 = 0.2;
 /// Part of the receivers that lack some of a block and are not heard, because a request or a NAK is lost.
 const UNHEARD: f64 = 0.05;
+/// Number of NAKs that any return carries without a loss.
+const FEW: f64 = 6.0;
+/// Number of NAKs that are expected of the same part after none came.
+const SILENT: f64 = 0.5;
+/// Part of the receivers from which their answers stand for the others.
+const TELLING: f64 = 0.2;
 /// Number of requests of which the answers are counted.
 const REMEMBERED: usize = 64;
 
@@ -45,6 +51,8 @@ pub(super) struct Polls {
     all: Option<f64>,
     /// Number of receivers that lack some of each block and did not say so, from the last request about it alone.
     untold: BTreeMap<u32, f64>,
+    /// Blocks that so few were asked about that their answers tell nothing.
+    unknown: BTreeSet<u32>,
     /// Number of NAKs that are expected if all are asked about all blocks, besides these.
     left: f64,
     /// `true` if all were asked about all blocks, and none answered.
@@ -53,7 +61,9 @@ pub(super) struct Polls {
 
 impl Polls {
     fn upper(heard: f64, share: f64) -> f64 {
-        (heard + 2.0 + 2.0 * libm::sqrt(heard)) / share
+        // A cautious value after silence would let the part grow too slowly.
+        let more = if heard == 0.0 { SILENT } else { 2.0 + 2.0 * libm::sqrt(heard) };
+        (heard + more) / share
     }
 }
 
@@ -72,18 +82,26 @@ impl Sender {
         let asked = if blocks.count() == 1 {
             polls.single.unwrap_or(size)
         } else {
-            let before =
-                self.turns.losses.missed() * many * size + polls.left + polls.untold.values().sum::<f64>();
+            let behind = |&block: &u32| {
+                let sent = self.schedule.symbols_until(block, u32::MAX);
+                self.lacking_behind(self.geometry.block_len(block), sent)
+            };
+            let before = self.turns.losses.missed() * many * size
+                + polls.left
+                + polls.untold.values().sum::<f64>()
+                + polls.unknown.iter().map(behind).sum::<f64>();
             polls.all.unwrap_or((before * 2.0).max(polls.single.unwrap_or(size)))
         };
         let asked = asked.min(size * many).max(1.0);
         let level = self.turns.allowance.level(now);
         let most = self.turns.allowance.rate() * if blocks.count() == 1 { PART } else { 1.0 };
         let room = level.clamp(most / 20.0, most);
-        let share = (room / (asked * octets)).min(1.0);
+        let share = if asked <= FEW { 1.0 } else { (room / (asked * octets)).min(1.0) };
         let expected = asked * share;
         self.turns.allowance.take(expected * octets);
-        let seconds = expected * octets / self.turns.allowance.per_second();
+        // Those that are expected at most seldom come.
+        let likely = if asked <= FEW { expected / FEW } else { expected };
+        let seconds = likely * octets / self.turns.allowance.per_second();
         let spread = if seconds < 0.05 { Span::ZERO } else { Span::from_secs_f64(seconds.min(60.0)) };
         let polls = &mut self.turns.polls;
         polls.round = polls.round.wrapping_add(1);
@@ -125,6 +143,7 @@ impl Sender {
     /// Records that further parity of `block` is sent for those that have not told what they lack.
     pub(in crate::sender) fn note_topped_up(&mut self, block: u32) {
         self.turns.polls.untold.remove(&block);
+        self.turns.polls.unknown.remove(&block);
     }
 
     /// Forgets what was answered about all blocks, because a pass begins.
@@ -133,6 +152,7 @@ impl Sender {
         if let Some(all) = polls.all {
             polls.left = all * LEFT;
             polls.untold.clear();
+            polls.unknown.clear();
         }
         (polls.all, polls.quiet) = (None, false);
     }
@@ -152,8 +172,13 @@ impl Sender {
             let polls = &mut turns.polls;
             if poll.blocks.count() == 1 {
                 polls.single = Some(upper.max(polls.single.map_or(0.0, |before| before / 8.0)));
-                let untold = poll.heard * (1.0 / poll.share - 1.0 + UNHEARD);
-                polls.untold.insert(poll.blocks.first(), untold);
+                let block = poll.blocks.first();
+                if poll.share < TELLING {
+                    polls.unknown.insert(block);
+                } else {
+                    polls.untold.insert(block, poll.heard * (1.0 / poll.share - 1.0 + UNHEARD));
+                    polls.unknown.remove(&block);
+                }
             } else if poll.pass == self.progress.pass {
                 polls.all = Some(upper);
                 polls.quiet = poll.share >= 1.0 && poll.heard == 0.0;

@@ -45,7 +45,8 @@ pub(super) fn read(
     let Bytes(size) = table.bytes("file")?;
     let product = Product { id: [1; 32], size, name: "file".into() };
     let way = way(&mut table, forward)?;
-    let (audience, given) = audience(&mut table)?;
+    let receivers = groups.iter().map(|group| group.receivers).sum();
+    let (audience, given) = audience(&mut table, receivers)?;
     let mut settings = Settings::read_for(&mut table, given)?;
     if given && audience != Audience::Anybody {
         // Members are there already, so data begins at once, and no other setting of the start applies.
@@ -166,7 +167,7 @@ fn way(table: &mut Reader<'_>, forward: &LinkSpec) -> Result<PathLimits, Documen
 }
 
 /// Reads the receivers that are admitted. The flag is `true` if they have joined already.
-fn audience(table: &mut Reader<'_>) -> Result<(Audience, bool), DocumentError> {
+fn audience(table: &mut Reader<'_>, receivers: u32) -> Result<(Audience, bool), DocumentError> {
     let models = [
         ("open_unlimited", Model::OpenUnlimited),
         ("open_limited", Model::OpenLimited),
@@ -178,8 +179,7 @@ fn audience(table: &mut Reader<'_>) -> Result<(Audience, bool), DocumentError> {
     let audience = match model {
         Model::OpenUnlimited => Audience::Anybody,
         Model::OpenLimited => Audience::Open(limit.unwrap_or(1 << 22)),
-        // The list is made when the number of receivers is known.
-        Model::Closed => Audience::Listed(vec![invited(0)]),
+        Model::Closed => Audience::Listed((0..receivers).map(invited).collect()),
     };
     Ok((audience, given))
 }
