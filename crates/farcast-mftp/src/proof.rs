@@ -104,10 +104,11 @@ pub(crate) fn commitment(transmission: u32, key: Proof) -> Proof {
     Proof(first(&hasher))
 }
 
-/// Computes a digest of the terms of an announcement, which do not depend on its host list and time.
+/// Computes a digest of the terms of an announcement, which do not depend on its host list, its time and its turn.
 pub(crate) fn terms(transmission: u32, m: &Announce) -> Proof {
     let mut fixed = m.clone();
     (fixed.hosts, fixed.announce_duration_s, fixed.options.restart) = (None, 0, false);
+    fixed.turn = None;
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[Purpose::Terms as u8]);
     wire::hash(&Message::new(transmission, Body::Announce(fixed.into())), &mut hasher);

@@ -165,7 +165,7 @@ impl Cohorts {
                     self.members(id, &mut list);
                     survey.outside.extend_from_slice(&list);
                 }
-                survey.unconfirmed |= self.control(id).is_some_and(Control::is_unconfirmed);
+                survey.unconfirmed |= self.control(id).is_some_and(Control::is_changed_by_data);
             }
             survey.deaf.sort_unstable();
             survey.outside.sort_unstable();

@@ -20,6 +20,8 @@ pub(super) struct SegmentPassage {
     first: Time,
     spacing: Span,
     count: u32,
+    /// Pass of data; 0 for other messages.
+    pass: u32,
     /// Octets of each datagram except the last, and of the last.
     octets: (u64, u64),
 }
@@ -28,7 +30,8 @@ impl SegmentPassage {
     pub(super) fn of(now: Time, from: &Arrival, message: &Message, channel: &Channel<'_>) -> Self {
         let count = message.segments().get();
         let octets = |segment| message.wire_len(segment) as u64 + u64::from(channel.overhead);
-        Self { first: now, spacing: from.spacing, count, octets: (octets(0), octets(count - 1)) }
+        let pass = if let Body::Data(data) = &message.body { data.pass } else { 0 };
+        Self { first: now, spacing: from.spacing, count, pass, octets: (octets(0), octets(count - 1)) }
     }
 
     fn at(&self, index: u32) -> Time {
@@ -95,7 +98,7 @@ impl Population {
             }
             let at = passage.at(index);
             self.last_heard = at;
-            if self.segment(at, passage.octets(index), segment, channel) {
+            if self.segment(passage, index, segment, channel) {
                 limit = self.poll_timeout();
             }
             index += 1;
@@ -142,14 +145,23 @@ impl Population {
         let spared = channel.losses.spared(passage.octets.0, most);
         if let Some(run) = Run::new(segment, spared) {
             self.lacking.sent_to_all(run);
-            self.heard.sent_to_all(run);
+            if passage.pass == 1 {
+                self.heard.sent_to_all(run);
+            }
             self.last_heard = passage.at(index + spared - 1);
         }
         spared
     }
 
     /// Handles one segment at the fan-out. Returns `true` if a timer may have moved.
-    fn segment(&mut self, at: Time, octets: u64, segment: u32, channel: &mut Channel<'_>) -> bool {
+    fn segment(
+        &mut self,
+        passage: &SegmentPassage,
+        index: u32,
+        segment: u32,
+        channel: &mut Channel<'_>,
+    ) -> bool {
+        let (at, octets) = (passage.at(index), passage.octets(index));
         if self.lacking.is_unsent(segment) {
             let plain = self.is_plain();
             self.draw(at, octets, Among::All, channel);
@@ -158,7 +170,9 @@ impl Population {
                 self.add_deaf(None);
             }
             self.lacking.sent_first(segment, &self.lost);
-            self.heard.sent(segment, &self.lost);
+            if passage.pass == 1 {
+                self.heard.sent(segment, &self.lost, None);
+            }
             if self.lacking.unsent() > 0 {
                 return !plain;
             }
@@ -173,6 +187,9 @@ impl Population {
             parity.leave_out_rebuilt(&mut who);
         }
         let plain = self.offer(at, octets, &who, channel);
+        if passage.pass == 1 {
+            self.heard.sent(segment, &self.lost, Some(&who));
+        }
         self.got.clear();
         let mut lost = self.lost.iter().copied().peekable();
         self.got.extend(who.iter().copied().filter(|&receiver| lost.next_if_eq(&receiver).is_none()));
@@ -250,7 +267,7 @@ impl Population {
     /// Starts the repetition of registrations at unconfirmed receivers that hear their first data.
     fn first_data(&mut self, at: Time) {
         for cohort in self.cohorts.ids() {
-            let Some(mut control) = self.cohorts.control(cohort).filter(|c| c.is_unconfirmed()).cloned()
+            let Some(mut control) = self.cohorts.control(cohort).filter(|c| c.is_changed_by_data()).cloned()
             else {
                 continue;
             };

@@ -141,7 +141,11 @@ impl Population {
                 None => self.invite(now, cohort, m),
                 Some(mut control) => {
                     let act = control.announced(now, m, None, &self.config);
-                    if self.step(cohort, control) {
+                    let heard = match act {
+                        Action::Nothing => self.step(cohort, control),
+                        _ => self.part(cohort, control),
+                    };
+                    if heard {
                         self.act(now, cohort, &act);
                     }
                 }
@@ -153,7 +157,7 @@ impl Population {
     /// Lets the outside receivers that hear the announcement join.
     fn invite(&mut self, now: Time, cohort: CohortId, m: &Announce) {
         let Some(terms) = &self.terms else { return };
-        let mut control = Control::offered(now, terms);
+        let mut control = Control::offered(now, terms, m.turn.is_some());
         let act = control.accept(now, terms, &self.config);
         if m.options.model != GroupModel::Closed {
             if self.part(cohort, control) {
@@ -190,13 +194,16 @@ impl Population {
             let Some(mut control) = control.filter(|_| standing == HostState::Accepted).cloned() else {
                 continue;
             };
-            control.announced(now, m, Some(standing), &self.config);
+            let act = control.announced(now, m, Some(standing), &self.config);
             control.touch(now, &self.config);
             if self.cohorts.control(last) != Some(&control) {
                 let equal = self.cohorts.ids().find(|&id| self.cohorts.control(id) == Some(&control));
                 last = equal.unwrap_or_else(|| self.cohorts.found(Some(control)));
             }
             self.cohorts.shift(receiver, last);
+            if act == Action::Done {
+                self.say_done(now, receiver);
+            }
         }
     }
 

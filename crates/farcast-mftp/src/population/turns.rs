@@ -1,6 +1,6 @@
 //! Turns of a population's receivers, and the losses that they report when they register.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use farcast_core::{Run, Time};
@@ -20,14 +20,15 @@ pub(super) struct PopulationTurns {
     round: Option<u16>,
     /// Round in which each receiver last spoke by turn.
     spoke: Vec<u32>,
-    /// Receivers that will speak, by time.
+    /// Receivers that will speak, by time, and the time of each.
     due: BTreeSet<(Time, u32)>,
+    times: BTreeMap<u32, Time>,
 }
 
 impl PopulationTurns {
     pub(super) fn new(receivers: u32) -> Self {
         let spoke = alloc::vec![NONE; receivers as usize];
-        Self { places: Vec::new(), round: None, spoke, due: BTreeSet::new() }
+        Self { places: Vec::new(), round: None, spoke, due: BTreeSet::new(), times: BTreeMap::new() }
     }
 
     /// Returns the time at which the next receiver speaks.
@@ -36,74 +37,120 @@ impl PopulationTurns {
     }
 }
 
-/// Losses of the first pass of all receivers.
+/// DTUs of the first pass that each receiver heard. Most receivers have heard the last one, and are kept together.
 #[derive(Clone, Debug)]
 pub(super) struct HeardByAll {
-    /// First segment that each receiver heard.
+    /// First segment that each receiver heard, or [`NONE`].
     first: Vec<u32>,
-    /// Segments that each receiver lost since.
+    /// Segments that each receiver lost since, without those that all of them missed since `base`.
     lost: Vec<u32>,
-    /// Last segment that each receiver lost, and the number of segments lost in a row up to it.
-    last: Vec<(u32, u32)>,
-    /// Receivers that have not heard any segment.
-    unstarted: Vec<u32>,
-    /// End of the segments sent.
+    /// End of the segments that each receiver in `behind` heard.
+    ends: Vec<u32>,
+    /// Number of segments that all had missed when a receiver caught up last.
+    base: Vec<u32>,
+    /// Receivers that have not heard the last segment, in ascending order.
+    behind: Vec<u32>,
+    /// End of the segments that the others have heard, and the number of segments that passed none of them.
     end: u32,
+    missed: u32,
 }
 
 impl HeardByAll {
     pub(super) fn new(receivers: u32) -> Self {
-        let n = receivers as usize;
+        let zeros = || alloc::vec![0; receivers as usize];
         Self {
-            first: alloc::vec![NONE; n],
-            lost: alloc::vec![0; n],
-            last: alloc::vec![(NONE, 0); n],
-            unstarted: (0..receivers).collect(),
+            first: alloc::vec![NONE; receivers as usize],
+            lost: zeros(),
+            ends: zeros(),
+            base: zeros(),
+            behind: (0..receivers).collect(),
             end: 0,
+            missed: 0,
         }
     }
 
-    /// Records that `segment` was sent for the first time, and that the receivers in `lost`, in ascending order, did not
-    /// get it.
-    pub(super) fn sent(&mut self, segment: u32, lost: &[u32]) {
-        if !self.unstarted.is_empty() {
-            let first = &mut self.first;
-            self.unstarted.retain(|receiver| {
-                let deaf = lost.binary_search(receiver).is_ok();
-                if !deaf {
-                    first[*receiver as usize] = segment;
-                }
-                deaf
-            });
+    /// Records that `segment` was sent in the first pass. The receivers in `lost`, in ascending order, did not get it; if
+    /// it was sent before, of the others only those in `among` needed it.
+    pub(super) fn sent(&mut self, segment: u32, lost: &[u32], among: Option<&[u32]>) {
+        let news = segment >= self.end;
+        let deaf = |receiver: u32| {
+            lost.binary_search(&receiver).is_ok()
+                || among.is_some_and(|among| among.binary_search(&receiver).is_err())
+        };
+        if news && among.is_some() {
+            let all = 0..self.first.len() as u32;
+            let deaf: Vec<u32> = all.filter(|&receiver| deaf(receiver)).collect();
+            return self.sent(segment, &deaf, None);
         }
-        for &receiver in lost {
-            let receiver = receiver as usize;
-            if self.first[receiver] == NONE {
-                continue;
+        let mut behind = core::mem::take(&mut self.behind);
+        if news {
+            let caught_up: Vec<u32> =
+                lost.iter().copied().filter(|receiver| behind.binary_search(receiver).is_err()).collect();
+            for &receiver in &caught_up {
+                self.fall_behind(receiver);
             }
-            self.lost[receiver] += 1;
-            let (before, row) = self.last[receiver];
-            self.last[receiver] = (segment, if before.wrapping_add(1) == segment { row + 1 } else { 1 });
+            if segment > self.end && self.end > 0 {
+                self.missed += segment - self.end;
+            }
         }
-        self.end = segment + 1;
+        let fallen = behind.len();
+        behind.retain(|&receiver| {
+            let at = receiver as usize;
+            let began = self.first[at] != NONE;
+            if deaf(receiver) || (began && segment < self.ends[at]) {
+                return true;
+            }
+            if began {
+                self.lost[at] += segment - self.ends[at];
+            } else {
+                self.first[at] = segment;
+            }
+            (self.ends[at], self.base[at]) = (segment + 1, self.missed);
+            !news
+        });
+        if news {
+            self.end = segment + 1;
+            if !lost.is_empty() {
+                let known = behind.len();
+                behind.extend(lost.iter().copied().filter(|receiver| self.fell(*receiver)));
+                if known > 0 || fallen > 0 {
+                    behind.sort_unstable();
+                    behind.dedup();
+                }
+            }
+        }
+        self.behind = behind;
     }
 
-    /// Records that `run` was sent for the first time and reached every receiver.
+    /// Returns `true` if `receiver` has not heard the last segment.
+    fn fell(&self, receiver: u32) -> bool {
+        self.ends[receiver as usize] != self.end || self.first[receiver as usize] == NONE
+    }
+
+    /// Separates `receiver` from those that heard the last segment.
+    fn fall_behind(&mut self, receiver: u32) {
+        let at = receiver as usize;
+        self.lost[at] += self.missed - self.base[at];
+        (self.ends[at], self.base[at]) = (self.end, self.missed);
+    }
+
+    /// Records that `run` was sent for the first time, in the first pass, and reached every receiver.
     pub(super) fn sent_to_all(&mut self, run: Run) {
-        self.sent(run.first(), &[]);
-        self.end = run.end();
+        self.sent(run.first(), &[], None);
+        self.end = self.end.max(run.end());
     }
 
     /// Returns the losses that `receiver` reports.
     fn of(&self, receiver: u32) -> HeardData {
-        let receiver = receiver as usize;
-        let missed = self.first[receiver];
+        let at = receiver as usize;
+        let missed = self.first[at];
         if missed == NONE {
             return HeardData::default();
         }
-        let (last, row) = self.last[receiver];
-        let behind = if last.wrapping_add(1) == self.end { row } else { 0 };
-        HeardData { missed, sent: self.end - behind - missed, lost: self.lost[receiver] - behind }
+        let behind = self.behind.binary_search(&receiver).is_ok();
+        let end = if behind { self.ends[at] } else { self.end };
+        let since = if behind { 0 } else { self.missed - self.base[at] };
+        HeardData { missed, sent: end - missed, lost: self.lost[at] + since }
     }
 }
 
@@ -132,6 +179,9 @@ impl Population {
             if speaks {
                 self.turns.spoke[receiver as usize] = turn.round.into();
                 let wait = self.wait(now, receiver, turn.spread());
+                if let Some(before) = self.turns.times.insert(receiver, now + wait) {
+                    self.turns.due.remove(&(before, receiver));
+                }
                 self.turns.due.insert((now + wait, receiver));
             }
         }
@@ -156,6 +206,7 @@ impl Population {
             && at <= now
         {
             self.turns.due.pop_first();
+            self.turns.times.remove(&receiver);
             let act = self.cohorts.control(self.cohorts.of(receiver)).map_or(Action::Nothing, Control::speak);
             if matches!(act, Action::Register | Action::RegisterDone) {
                 self.say_registration(at, receiver);

@@ -101,8 +101,6 @@ pub(crate) struct Terms {
     pub(crate) offer: Offer,
     pub(crate) backoff: Span,
     pub(crate) transfer: Span,
-    /// `true` if the sender called turns when it was first heard.
-    by_turns: bool,
 }
 
 impl Terms {
@@ -147,7 +145,6 @@ impl Terms {
             offer,
             backoff: Span::from_millis(m.backoff_window_ms.unwrap_or(0).into()),
             transfer: Span::from_secs(m.transfer_duration_s.into()),
-            by_turns: m.turn.is_some(),
         })
     }
 
@@ -158,7 +155,6 @@ impl Terms {
         (self.transmission, self.model) = (transmission, m.options.model);
         self.backoff = Span::from_millis(m.backoff_window_ms.unwrap_or(0).into());
         self.transfer = Span::from_secs(m.transfer_duration_s.into());
-        self.by_turns = m.turn.is_some();
         // Parity symbols are the same in every transmission of a product with the same blocks, so they stay valid.
         self.offer.parity_symbols = parity_symbols(m);
     }
@@ -215,15 +211,16 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Creates the state of a receiver to whose owner a transmission was offered.
-    pub(crate) fn offered(now: Time, terms: &Terms) -> Self {
+    /// Creates the state of a receiver to whose owner a transmission was offered, whose sender calls turns if
+    /// `by_turns` is set.
+    pub(crate) fn offered(now: Time, terms: &Terms, by_turns: bool) -> Self {
         Self {
             state: State::Offered,
             accepted: terms.model == GroupModel::OpenUnlimited,
             registrations: 0,
             registered: None,
             register_timer: false,
-            by_turns: terms.by_turns,
+            by_turns,
             dones: 0,
             reporting_since: Time::ZERO,
             done_sent: Time::ZERO,
@@ -243,10 +240,16 @@ impl Control {
     }
 
     /// Follows a sender that was started again. The state about the old sender is discarded.
-    pub(crate) fn follow(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Action {
+    pub(crate) fn follow(
+        &mut self,
+        now: Time,
+        terms: &Terms,
+        by_turns: bool,
+        config: &ReceiverConfig,
+    ) -> Action {
         self.last_heard = now;
         self.accepted = terms.model == GroupModel::OpenUnlimited;
-        self.by_turns = terms.by_turns;
+        self.by_turns = by_turns;
         (self.registrations, self.register_timer) = (0, false);
         self.timers.set(Timer::Patience, now + config.patience);
         if matches!(self.state, State::Completing { .. }) {
@@ -281,6 +284,7 @@ impl Control {
     ) -> Action {
         let turns_end = core::mem::replace(&mut self.by_turns, m.turn.is_some()) && !self.by_turns;
         if turns_end && self.is_completing() {
+            self.accepted |= standing == Some(HostState::Accepted);
             return self.report(now, config);
         }
         let is_long = m.hosts.as_ref().is_some_and(|hosts| hosts.len() >= LONG_LIST);
@@ -362,7 +366,8 @@ impl Control {
     /// Checks that data that comes now is taken, and returns the reason if it is not.
     pub(crate) fn takes_data(&self, config: &ReceiverConfig) -> Result<(), Reject> {
         match self.state {
-            State::Receiving if self.accepted || config.keep_early_data => Ok(()),
+            // Who waits for its turn cannot be confirmed yet.
+            State::Receiving if self.accepted || self.by_turns || config.keep_early_data => Ok(()),
             State::Verifying | State::Completing { .. } => Err(Reject::Duplicate),
             // The draft discards data that comes before the registration is confirmed (§11.1.1).
             State::Receiving | State::Offered => Err(Reject::Unexpected),
@@ -395,8 +400,13 @@ impl Control {
         self.state == State::Receiving
     }
 
-    /// Returns `true` if data would start the repetition of the registration.
-    pub(crate) fn is_unconfirmed(&self) -> bool {
+    /// Returns `true` if the next data starts the repetition of the registration.
+    pub(crate) fn is_changed_by_data(&self) -> bool {
+        self.is_receiving() && self.is_unconfirmed()
+    }
+
+    /// Returns `true` if a sign that data runs would start the repetition of the registration.
+    fn is_unconfirmed(&self) -> bool {
         !self.accepted && !self.register_timer && !self.by_turns && self.state != State::Offered
     }
 
@@ -418,7 +428,7 @@ impl Control {
         self.by_turns &= m.turn.is_some();
         self.data_before_confirmation(now, config);
         match self.state {
-            _ if m.turn.is_some() && self.state != State::Receiving => Err(Reject::Unexpected),
+            State::Verifying | State::Completing { .. } if m.turn.is_some() => Ok(Action::Nothing),
             // No answer is sent before the owner has decided.
             State::Offered => Err(Reject::Unexpected),
             State::Receiving => Ok(Action::Answer),

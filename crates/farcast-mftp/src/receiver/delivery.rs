@@ -62,12 +62,9 @@ impl Receiver {
             self.events.push_back(ReceiverEvent::Pass { pass: data.pass });
         }
         session.losses.heard(data);
-        if let DataPart::Segments(segments) = part {
-            session.note_heard(data.pass, segments);
-        }
         session.control.data_before_confirmation(now, &self.config);
         let new = match part {
-            DataPart::Segments(segments) => self.source(segments),
+            DataPart::Segments(segments) => self.source(data.pass, segments),
             DataPart::Symbols(symbols) => self.parity(data.block, symbols)?,
         };
         self.stats.duplicates += u64::from(data.dtus.count() - new);
@@ -79,11 +76,12 @@ impl Receiver {
         Ok(())
     }
 
-    fn source(&mut self, segments: Run) -> u32 {
+    fn source(&mut self, pass: u32, segments: Run) -> u32 {
         let Some(session) = &mut self.session else { return 0 };
         let mut new = 0;
         while let Some(gap) = session.have.next_gap_in(segments) {
             session.have.insert_run(gap);
+            session.note_heard(pass, gap);
             new += gap.count();
             self.events
                 .push_back(ReceiverEvent::Store { segments: gap, offset: gap.first() - segments.first() });

@@ -96,9 +96,10 @@ impl Receiver {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         session.terms.follow(from, transmission, m);
         session.guard = Guard::new(now, self.config.secret, &session.terms, m);
-        (session.pass, session.pending) = (0, None);
-        let act = session.control.follow(now, &session.terms, &self.config);
+        (session.pass, session.pending, session.spoke) = (0, None, None);
+        let act = session.control.follow(now, &session.terms, m.turn.is_some(), &self.config);
         self.act(now, act);
+        self.called(now, m.turn);
         if let Some(session) = &mut self.session
             && matches!(session.control.state, State::Completing { .. })
         {
@@ -113,7 +114,10 @@ impl Receiver {
         let Some(session) = self.session.as_mut().filter(|s| s.control.state != State::Offered) else {
             return;
         };
-        let act = session.control.follow(now, &session.terms, &self.config);
+        let by_turns = session.control.speaks_by_turns();
+        let act = session.control.follow(now, &session.terms, by_turns, &self.config);
+        // It speaks again when its turn comes.
+        session.spoke = None;
         self.act(now, act);
     }
 
@@ -146,7 +150,7 @@ impl Receiver {
         self.events.push_back(ReceiverEvent::Offered(of.offer.clone()));
         let guard = Guard::new(now, self.config.secret, &of, m);
         let restart = m.options.restart;
-        self.session = Some(Session { restart, called: m.turn, ..Session::offered(now, of, guard) });
+        self.session = Some(Session { restart, ..Session::offered(now, of, guard, m.turn) });
         Ok(())
     }
 

@@ -80,11 +80,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn offered(now: Time, terms: Terms, guard: Guard) -> Self {
+    pub(super) fn offered(now: Time, terms: Terms, guard: Guard, called: Option<Turn>) -> Self {
         Self {
             guard,
             done: None,
-            control: Control::offered(now, &terms),
+            control: Control::offered(now, &terms, called.is_some()),
             terms,
             have: Bitmap::new(0),
             parity: BTreeMap::new(),
@@ -98,7 +98,7 @@ impl Session {
             naked_dtus: 0,
             losses: Losses::default(),
             heard: HeardData::default(),
-            called: None,
+            called,
             spoke: None,
         }
     }
@@ -126,19 +126,21 @@ impl Session {
         }
     }
 
-    /// Records that `segments` came in `pass`. Segments that the first pass repeats do not count.
+    /// Records that `segments` came for the first time, in `pass`. Those that lie before others of the first pass that
+    /// came do not count.
     pub(super) fn note_heard(&mut self, pass: u32, segments: Run) {
         let heard = &mut self.heard;
         let began = heard.sent > 0;
         let end = heard.missed + heard.sent;
-        if pass != 1 || self.restart || began && segments.first() < end {
+        let from = if began { segments.first().max(end) } else { segments.first() };
+        if pass != 1 || self.restart || from >= segments.end() {
             return;
         }
         if !began {
-            heard.missed = segments.first();
+            heard.missed = from;
         }
+        heard.lost += if began { from - end } else { 0 };
         heard.sent = segments.end() - heard.missed;
-        heard.lost += if began { segments.first() - end } else { 0 };
     }
 
     /// Drops the parity symbols of `block`, which is complete, or which they did not help to rebuild.

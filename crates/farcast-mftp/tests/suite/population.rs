@@ -7,9 +7,11 @@ use farcast_core::random::RandomStream;
 use farcast_core::{Among, Bitmap, Losses, Run, Time};
 use farcast_delivery::{Channel, Feedback};
 use farcast_mftp::message::{
-    Announce, AnnounceOptions, Data, DataKind, GroupModel, Nak, StatusRequest, StatusType,
+    Announce, AnnounceOptions, Completion, Data, DataKind, GroupModel, Nak, StatusRequest, StatusType,
 };
-use farcast_mftp::{Body, ClientId, Message, Population, Receiver, ReceiverConfig, ReceiverEvent, Waits};
+use farcast_mftp::{
+    Body, ClientId, Message, Population, Receiver, ReceiverConfig, ReceiverEvent, Turn, Waits,
+};
 
 const RECEIVERS: u32 = 6;
 const DTU: u16 = 100;
@@ -40,16 +42,18 @@ fn server() -> SocketAddr {
     "10.0.0.1:5402".parse().expect("an address")
 }
 
-fn announce(window: Option<u32>) -> Message {
-    let options = AnnounceOptions {
-        model: GroupModel::OpenUnlimited,
-        stay_in_group: false,
-        restart: false,
-        overwrite: false,
-        late_entry: true,
-    };
+/// Returns a call to random places in one of a few rounds.
+fn turn(random: &mut RandomStream) -> Turn {
+    let ends = [random.below(1 << 32) as u32, random.below(1 << 32) as u32];
+    let (first, last) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+    Turn { round: random.below(3) as u16, spread_ms: [0, 3][random.below(2) as usize], first, last }
+}
+
+fn announce(window: Option<u32>, model: GroupModel, turn: Option<Turn>) -> Message {
+    let options =
+        AnnounceOptions { model, stay_in_group: false, restart: false, overwrite: false, late_entry: true };
     let announce = Announce {
-        turn: None,
+        turn,
         server: server(),
         response: if window.is_some() { "239.255.54.9:5402".parse().expect("an address") } else { server() },
         private: "239.255.54.2".parse().expect("an address"),
@@ -74,14 +78,18 @@ fn announce(window: Option<u32>) -> Message {
 }
 
 /// Returns a random message: a DTU or symbol, at any time and repeatedly, a request, or a NAK of another group.
-fn any(random: &mut RandomStream) -> Message {
+fn any(random: &mut RandomStream, turns: bool) -> Message {
     let block = random.below(2) as u32;
     let len = if block == 0 { BLOCK } else { SEGMENTS - BLOCK };
     let pass = 1 + random.below(2) as u32;
     let data = |kind, dtu, last_len| Data { pass, block, kind, dtus: Run::one(dtu), len: DTU, last_len };
     Message::new(
         1,
-        match random.below(10) {
+        match random.below(if turns { 13 } else { 10 }) {
+            10.. => Body::Completion(Completion {
+                hosts: Some((1..=RECEIVERS).filter(|_| random.chance(0.1)).map(ClientId).collect()),
+                turn: random.chance(0.8).then(|| turn(random)),
+            }),
             0..4 => {
                 let dtu = random.below(len.into()) as u32;
                 let short = block * BLOCK + dtu + 1 == SEGMENTS;
@@ -96,7 +104,7 @@ fn any(random: &mut RandomStream) -> Message {
                 Body::Nak(Nak { server: server(), client, pass, block, missing, parity_held: 0, unstored: 0 })
             }
             _ => Body::StatusRequest(StatusRequest {
-                turn: None,
+                turn: (turns && random.chance(0.7)).then(|| turn(random)),
                 pass,
                 blocks: if random.chance(0.5) { Run::new(0, 2).expect("a run") } else { Run::one(block) },
                 dtus: Run::new(0, BLOCK).expect("a run"),
@@ -115,6 +123,8 @@ struct Alone {
     number: u32,
     engine: Receiver,
     completed: Time,
+    /// `true` if a transmission is over for it; a population takes part in one only.
+    over: bool,
 }
 
 impl Alone {
@@ -122,7 +132,9 @@ impl Alone {
         loop {
             if let Some(event) = self.engine.poll_event() {
                 match event {
+                    ReceiverEvent::Offered(_) if self.over => {}
                     ReceiverEvent::Offered(_) => self.engine.accept(now, Bitmap::new(SEGMENTS)),
+                    ReceiverEvent::Ended(_) => self.over = true,
                     ReceiverEvent::Decode { block } => self.engine.decoded(block, true),
                     ReceiverEvent::Complete => {
                         self.completed = now;
@@ -154,7 +166,7 @@ fn said_of(population: &mut Population, said: &mut Said) {
 }
 
 /// Returns the completion times and all messages, of single receivers and of the population.
-fn play(seed: u64) -> [(Vec<Time>, Said); 2] {
+fn play(seed: u64, turns: bool) -> [(Vec<Time>, Said); 2] {
     let mut random = RandomStream::derive(seed, &[]);
     let config = ReceiverConfig {
         // Some have no room for parity of both blocks.
@@ -164,7 +176,12 @@ fn play(seed: u64) -> [(Vec<Time>, Said); 2] {
     };
     let alone = |number| {
         let config = ReceiverConfig { id: ClientId(1 + number), ..config.clone() };
-        Alone { number, engine: Receiver::new(config).expect("settings"), completed: Time::NEVER }
+        Alone {
+            number,
+            engine: Receiver::new(config).expect("settings"),
+            completed: Time::NEVER,
+            over: false,
+        }
     };
     let mut engines: Vec<Alone> = (0..RECEIVERS).map(alone).collect();
     let mut population = Population::new(config.clone(), RECEIVERS).expect("settings");
@@ -174,7 +191,12 @@ fn play(seed: u64) -> [(Vec<Time>, Said); 2] {
     let probability = [0.0, 0.1, 0.4][random.below(3) as usize];
     for step in 0..150 {
         let now = Time::from_nanos(1_000_000 * step);
-        let message = if step % 50 == 0 { announce(window) } else { any(&mut random) };
+        let message = if step % if turns { 10 } else { 50 } == 0 {
+            let turn = (turns && random.chance(0.8)).then(|| turn(&mut random));
+            announce(window, if turns { GroupModel::OpenLimited } else { GroupModel::OpenUnlimited }, turn)
+        } else {
+            any(&mut random, turns)
+        };
         let lost: Vec<u32> = (0..RECEIVERS).filter(|_| random.chance(probability)).collect();
         for engine in &mut engines {
             engine.wake(now, &mut apart);
@@ -202,7 +224,7 @@ fn play(seed: u64) -> [(Vec<Time>, Said); 2] {
 fn whatever_is_sent_a_population_does_what_single_receivers_do() {
     let (mut complete, mut said) = (0, 0);
     for seed in 0..4000 {
-        let [apart, together] = play(seed);
+        let [apart, together] = play(seed, seed % 2 == 0);
         assert_eq!(apart.0, together.0, "seed {seed}");
         for (one, other) in apart.1.iter().zip(&together.1) {
             assert_eq!(one, other, "seed {seed}");

@@ -127,6 +127,8 @@ struct Case {
     window: Span,
     overheard: bool,
     sealed: bool,
+    /// Rate of the return in bit/s, with which receivers take turns.
+    turns: Option<u64>,
 }
 
 impl Case {
@@ -168,6 +170,7 @@ impl Case {
             window: Span::ZERO,
             overheard: false,
             sealed: false,
+            turns: None,
         }
     }
 
@@ -206,6 +209,19 @@ impl Case {
             cluster: [1, 2, 4, 100][random.below(4) as usize],
             forward_loss: case.forward_loss.max(0.02),
             delay: Span::from_nanos(case.delay.as_nanos() / [1, 10, 1000][random.below(3) as usize]),
+            ..case
+        }
+    }
+
+    /// Draws a session in which receivers take turns.
+    fn draw_with_turns(seed: u64) -> Self {
+        let mut random = RandomStream::derive(seed, &[14]);
+        let case = Self::draw_with_parity(seed);
+        Self {
+            model: 1 + case.model % 2,
+            wait: PassWait::Draft,
+            given: false,
+            turns: Some([400, 2_000, 20_000][random.below(3) as usize]),
             ..case
         }
     }
@@ -249,6 +265,8 @@ impl Case {
         (config.parity_symbols, config.parity_ahead) = (self.parity, self.parity_ahead);
         config.repeat_small_passes = self.small_twice;
         config.backoff_window = self.window;
+        config.turns = self.turns.is_some();
+        config.return_rate = self.turns.and_then(BitRate::from_bps);
         if self.overheard {
             config.response = "239.255.54.9:5402".parse().unwrap();
         }
@@ -425,6 +443,7 @@ fn compare(case: Case, left: &(Outcome, Story), right: &(Outcome, Story), what: 
 
 /// Number of sessions to compare.
 const SESSIONS: u64 = 2400;
+const TURN_SESSIONS: u64 = 400;
 
 /// Number of sessions with spread answers. They are more, because one in nine is compared only until two receivers wake
 /// at one nanosecond. Engines wake in the order in which their timers moved last, a population in the order of its
@@ -489,6 +508,25 @@ fn so_it_does_where_answers_are_spread_and_overheard() {
     }
     assert!(suppressed > 4000 && complete > SPREAD_SESSIONS / 2, "{suppressed} {complete}");
     assert!(ties < SPREAD_SESSIONS / 8, "{ties}");
+}
+
+#[test]
+fn so_it_does_where_receivers_take_turns() {
+    let (mut called, mut complete, mut ties) = (0u64, 0u64, 0u64);
+    for seed in 0..TURN_SESSIONS {
+        let case = Case::draw_with_turns(seed);
+        let alone = play(case, false, Cut::Whole);
+        let together = play(case, true, Cut::Whole);
+        if alone.1.is_tied(&together.1) {
+            ties += 1;
+            continue;
+        }
+        compare(case, &alone, &together, "engines and population with turns");
+        called += u64::from(alone.1.said.iter().any(|(.., what)| what.contains("round: Some")));
+        complete += u64::from(alone.0.completed.iter().all(|&at| at != Time::NEVER));
+    }
+    assert!(called > TURN_SESSIONS * 3 / 4 && complete > TURN_SESSIONS / 2, "{called} {complete}");
+    assert!(ties < TURN_SESSIONS / 4, "{ties}");
 }
 
 #[test]
