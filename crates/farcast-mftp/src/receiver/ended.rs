@@ -94,7 +94,8 @@ impl Receiver {
         let reason = if self.session.is_some() { Reject::OtherSession } else { Reject::Unexpected };
         let index = self.over.iter().position(known).filter(|_| flows).ok_or(reason)?;
         let over = &self.over[index];
-        if matches!(message.body, Body::StatusRequest(_)) && !over.report.is_empty() {
+        let asks = matches!(&message.body, Body::StatusRequest(m) if m.turn.is_none());
+        if asks && !over.report.is_empty() {
             // The sender did not get the Done, or its confirmation was forged.
             self.report_again(now, index);
         } else if over.ended_by_sender && now.since(over.at) >= FLOWS_ON_AFTER {

@@ -143,8 +143,6 @@ impl Guard {
             Body::Abort(m) if m.hosts.is_some() => self.is_answer(message.proof),
             Body::Abort(_) | Body::End(_) => self.is_end(message.transmission, message.proof),
             Body::Completion(m) if m.hosts.is_none() => self.is_end(message.transmission, message.proof),
-            // Nobody can have confirmed a report that could not yet be proved.
-            Body::Completion(_) => self.is_settled(),
             _ => true,
         };
         if shown { Ok(()) } else { Err(Reject::Unproven) }

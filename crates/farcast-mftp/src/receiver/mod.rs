@@ -238,7 +238,9 @@ impl Receiver {
             Body::Data(data) => return self.data(now, data),
             Body::StatusRequest(m) if m.hosts.is_none() || me(&m.hosts) => return self.asked(now, m),
             Body::Completion(m) => {
-                let act = session.control.completion(now, m, me(&m.hosts), &self.config);
+                // Nobody can have confirmed a report that could not yet be proved. A call is for all.
+                let listed = me(&m.hosts) && session.guard.is_settled();
+                let act = session.control.completion(now, m, listed, &self.config);
                 self.act(now, act);
                 self.called(now, m.turn);
                 return Ok(());

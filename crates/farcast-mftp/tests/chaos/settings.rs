@@ -105,6 +105,15 @@ fn set_group(draw: &mut Draw, config: &mut SenderConfig, crowd: Crowd, sites: &[
         Crowd::Unlimited => (Group::OpenUnlimited, soon),
     };
     (config.group, config.start) = (group, start);
+    if crowd != Crowd::Unlimited && draw.chance(0.3) {
+        config.turns = true;
+        config.return_rate = draw.pick(&[
+            None,
+            BitRate::from_bps(12_000),
+            BitRate::from_bps(3_000),
+            BitRate::from_bps(64_000),
+        ]);
+    }
 }
 
 fn set_rules(draw: &mut Draw, config: &mut SenderConfig, sites: &[Site]) {

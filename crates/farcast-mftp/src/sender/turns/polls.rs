@@ -95,12 +95,13 @@ impl Sender {
         let asked = asked.min(size * many).max(1.0);
         let level = self.turns.allowance.level(now);
         let most = self.turns.allowance.rate() * if blocks.count() == 1 { PART } else { 1.0 };
-        let room = level.clamp(most / 20.0, most);
+        // At least one receiver answers, however thin the return is.
+        let room = level.clamp(most / 20.0, most).max(octets);
         let share = if asked <= FEW { 1.0 } else { (room / (asked * octets)).min(1.0) };
-        let expected = asked * share;
+        // A few seldom come, and count when they do.
+        let expected = if asked <= FEW { 0.0 } else { asked * share };
         self.turns.allowance.take(expected * octets);
-        // Those that are expected at most seldom come.
-        let likely = if asked <= FEW { expected / FEW } else { expected };
+        let likely = if asked <= FEW { asked / FEW } else { expected };
         let seconds = likely * octets / self.turns.allowance.per_second();
         let spread = if seconds < 0.05 { Span::ZERO } else { Span::from_secs_f64(seconds.min(60.0)) };
         let polls = &mut self.turns.polls;
@@ -179,7 +180,8 @@ impl Sender {
                     polls.untold.insert(block, poll.heard * (1.0 / poll.share - 1.0 + UNHEARD));
                     polls.unknown.remove(&block);
                 }
-            } else if poll.pass == self.progress.pass {
+            }
+            if poll.blocks.count() == self.geometry.blocks() && poll.pass == self.progress.pass {
                 polls.all = Some(upper);
                 polls.quiet = poll.share >= 1.0 && poll.heard == 0.0;
             }
