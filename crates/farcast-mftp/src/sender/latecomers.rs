@@ -17,6 +17,8 @@ use crate::wire;
 const GRACE: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
 /// Time beyond two round trips for which an open group stays open after a receiver has registered.
 const MORE: Span = Span::from_secs(1);
+/// Number of announcements after the turns that tell receivers of their end.
+const UNTOLD: u64 = 3;
 /// Maximum number of newcomers that are asked by name.
 const FEW: usize = 16;
 
@@ -111,6 +113,16 @@ impl Sender {
         if open && shown && self.config.late_entry && (due < until || !self.timers.is_set(Timer::Latecomers))
         {
             self.timers.set(Timer::Latecomers, until);
+        }
+    }
+
+    /// Keeps an open group open after the turns, until receivers have heard that they may speak at any time.
+    pub(super) fn await_untold(&mut self, now: Time) {
+        if matches!(self.config.group, Group::OpenLimited { .. }) && self.config.late_entry {
+            let until = now + self.config.announce_interval * UNTOLD + self.round_trip() * 2 + MORE;
+            if !self.timers.is_set(Timer::Latecomers) || self.timers.due(Timer::Latecomers) < until {
+                self.timers.set(Timer::Latecomers, until);
+            }
         }
     }
 

@@ -294,7 +294,7 @@ impl Sender {
             self.end(SenderOutcome::NoReceivers);
         } else if accepted == 0 && (answered || late) && self.somebody_is_done() {
             // The receivers that answered were complete already.
-            if !self.awaits_remembered() && !self.awaits_latecomers() {
+            if !self.awaits_remembered() && !self.awaits_latecomers() && !self.by_turns() {
                 self.begin_completing(now);
             }
         } else if (accepted > 0 && (full || enough || late)) || (!self.has_members() && late) {

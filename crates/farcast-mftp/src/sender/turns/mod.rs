@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use farcast_core::{BitRate, Message as _, Span, Time};
 
 use super::{Phase, Sender, Timer};
-use crate::config::{Group, Pace};
+use crate::config::{Group, Pace, PassWait};
 use crate::message::{Body, ClientId, Completion, Message};
 use crate::turn::{HeardData, PLACES, Turn, place};
 
@@ -85,8 +85,9 @@ pub(super) struct Turns {
     /// Places of the round's other ranges, and the answers from them.
     settled: f64,
     answers: f64,
-    /// Number of receivers that were expected to speak when the round began.
+    /// Number of receivers that were expected to speak when the round began, and of those that may come at most.
     prior: f64,
+    most: f64,
     /// `true` if the round began when the first pass was over.
     reports: bool,
     /// Largest number that answered in a round before.
@@ -122,6 +123,7 @@ impl Turns {
             settled: 0.0,
             answers: 0.0,
             prior: MOST,
+            most: MOST,
             reports: false,
             counted: 0.0,
             last: None,
@@ -247,11 +249,12 @@ impl Sender {
             Group::OpenLimited { limit } => f64::from(*limit).min(MOST),
             Group::OpenUnlimited => return,
         };
-        if !self.config.turns || may_come * REGISTRATION <= self.turns.allowance.per_second() {
+        let prompt = self.config.pass_wait == PassWait::Draft;
+        if !self.config.turns || !prompt || may_come * REGISTRATION <= self.turns.allowance.per_second() {
             return;
         }
         self.turns.on = true;
-        self.turns.prior = may_come;
+        (self.turns.prior, self.turns.most) = (may_come, may_come);
         if matches!(self.config.group, Group::Closed(_)) {
             self.turns.counted = may_come;
         }
@@ -333,6 +336,7 @@ impl Sender {
             self.turns.on = false;
             self.confirm_by_turns(None);
             self.announce(now);
+            self.await_untold(now);
             if self.phase == Phase::Waiting {
                 self.timers.set(Timer::StatusRetry, now);
             }
@@ -343,8 +347,9 @@ impl Sender {
     /// Begins a round of reports, because the first pass is over.
     pub(super) fn ask_for_reports(&mut self, now: Time) {
         if self.turns.on && !self.turns.reports {
-            let all = self.group_size();
+            let (all, unknown) = (self.group_size(), self.turns.is_blind() || self.turns.drains);
             self.turns.begin_round(all, true);
+            self.turns.counts = unknown;
             // The last data is still on its way.
             self.timers.set(Timer::Turn, now + STEP.0 * 2);
         }
@@ -441,7 +446,8 @@ impl Sender {
             // The return has lost some of the answers, so their number tells nothing.
             self.turns.answers = 0.0;
             self.turns.settled = 0.0;
-            self.turns.begin_round(MOST, false);
+            let (most, reports) = (self.turns.most, self.turns.reports);
+            self.turns.begin_round(most, reports);
             (self.turns.counts, self.turns.drains) = (true, true);
             self.turns.polls = Polls::default();
         }
