@@ -6,7 +6,7 @@ use farcast_core::{Bitmap, Run, Time, Transmit};
 use super::Receiver;
 use super::control::{State, Terms};
 use super::parity::{self, Cost};
-use super::session::Symbols;
+use super::session::{Session, Symbols};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, Data, DataKind, Done, Message, Quit, cancel};
 
@@ -236,7 +236,16 @@ impl Receiver {
     }
 
     pub(super) fn send_done(&mut self, now: Time) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = &self.session else { return };
+        let report = self.report_of(now, session);
+        if let Some(session) = &mut self.session {
+            session.done = Some(report.clone());
+        }
+        self.say(now, report.message);
+    }
+
+    /// Returns the report of the complete product.
+    pub(super) fn report_of(&self, now: Time, session: &Session) -> Transmit<Message> {
         let done = Done {
             server: session.terms.server,
             client: self.config.id,
@@ -246,7 +255,6 @@ impl Receiver {
             round: session.spoke.filter(|_| session.control.speaks_by_turns()),
         };
         let message = session.guard.prove(Message::new(session.terms.transmission, Body::Done(done)));
-        session.done = Some(Transmit::new(message.clone(), session.terms.response));
-        self.say(now, message);
+        Transmit::new(message, session.terms.response)
     }
 }

@@ -505,8 +505,9 @@ impl Sender {
     }
 
     pub(super) fn everyone_accounted(&self) -> bool {
-        // Receivers of an open group that had no turn yet are not known.
-        let counts = self.by_turns() && !matches!(self.config.group, crate::config::Group::Closed(_));
+        // Receivers of an open group that had no turn yet are not known, and listed ones may be there.
+        let closed = matches!(self.config.group, crate::config::Group::Closed(_));
+        let counts = self.by_turns() && (!closed || self.members.awaited() > 0);
         self.has_members()
             && !counts
             && self.members.active() == 0
