@@ -507,7 +507,8 @@ impl Sender {
     pub(super) fn everyone_accounted(&self) -> bool {
         // Receivers of an open group that had no turn yet are not known, and listed ones may be there.
         let closed = matches!(self.config.group, crate::config::Group::Closed(_));
-        let counts = self.by_turns() && (!closed || self.members.awaited() > 0);
+        let may_come = self.members.awaited() + self.members.remembered();
+        let counts = self.by_turns() && (!closed || may_come > 0);
         self.has_members()
             && !counts
             && self.members.active() == 0

@@ -24,3 +24,4 @@ mod population;
 mod proofs;
 mod repair;
 mod survey;
+mod turns;

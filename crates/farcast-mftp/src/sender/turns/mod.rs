@@ -31,8 +31,8 @@ use foresight::LossSample;
 use polls::Polls;
 
 /// Octets of a registration, and of a report with it, with their headers.
-const REGISTRATION: f64 = 84.0;
-const REPORT: f64 = 164.0;
+const REGISTRATION: f64 = 116.0;
+const REPORT: f64 = 216.0;
 /// Number of receivers that an open group is taken to have, at most, before any is known.
 const MOST: f64 = 131_072.0;
 /// Divisor of the sender's rate: the rate of the return before it is known.
@@ -43,6 +43,8 @@ const WITHOUT_RATE: f64 = 65_536.0;
 const STEP: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
 /// Round trip that is assumed before the first answer.
 const TRIP: f64 = 0.6;
+/// Number of receivers that may always speak at once.
+const HANDFUL: f64 = 4.0;
 /// Number of answers from which the number of receivers is estimated.
 const FEW: f64 = 3.0;
 /// Part of the places whose answers outweigh what was expected.
@@ -314,7 +316,8 @@ impl Sender {
 
     /// Ends the turns if few receivers are left that can still speak. Returns `true` if they are over.
     fn ends_turns(&mut self, now: Time) -> bool {
-        let second = self.turns.allowance.per_second();
+        // Their answers take a second of the return.
+        let at_once = (self.turns.allowance.per_second() / REPORT).max(HANDFUL);
         let left = f64::from(self.members.active() + self.members.awaited());
         let few = match self.phase {
             // All were called, and all that answered may speak at once from now on.
@@ -322,13 +325,13 @@ impl Sender {
                 if self.full_pass() || self.progress.pass == 0 =>
             {
                 let all = self.turns.counted.max(self.members.len() as f64).max(self.turns.answers);
-                all * REPORT <= second && !self.turns.reports
+                all <= at_once && !self.turns.reports
             }
             Phase::Waiting => {
                 let quiet = self.turns.reports && self.turns.answers == 0.0 && self.is_quiet();
                 let long =
                     self.turns.quiet_since.is_some_and(|since| now.since(since) >= self.config.silence);
-                quiet && (left * REPORT <= second || long)
+                quiet && (left <= at_once || long)
             }
             _ => false,
         };
