@@ -9,7 +9,7 @@ use farcast_core::{Span, Time};
 use super::guard::Guard;
 use super::{Receiver, Session};
 use crate::event::ReceiverOutcome;
-use crate::message::{Announce, Body, Grant, Message};
+use crate::message::{Announce, Body, Grant, GroupModel, Message};
 use crate::proof::terms;
 
 /// Number of ended transmissions that are remembered, so that a late announcement does not begin them again.
@@ -67,7 +67,8 @@ impl Receiver {
     /// Returns the messages for a sender that asks again although everything was reported. Without proofs a
     /// confirmation is trusted, and there are none.
     fn last_report(&self, session: &Session) -> Vec<Transmit<Message>> {
-        if self.config.secret.is_none() {
+        // Receivers that do not register do not report.
+        if self.config.secret.is_none() || session.terms.model == GroupModel::OpenUnlimited {
             return Vec::new();
         }
         let at = session.control.last_heard;

@@ -177,7 +177,7 @@ fn transfer(link: &str) -> String {
         "engines = true\ntime_limit = \"1 h\"\n\
          [[groups]]\nname = \"near\"\nreceivers = 4\n\
          [[groups]]\nname = \"far\"\nreceivers = 3\ndelay = \"7 ms\"\nper = 0.1\n\
-         [protocol]\nname = \"mftp\"\nfile = \"150 kB\"\nrate = \"1 Mbit/s\"\nparity = 0\nspread = \"300 ms\"\n{link}"
+         [protocol]\nname = \"mftp\"\nfile = \"150 kB\"\nrate = \"1 Mbit/s\"\nparity = 0\nspread = \"300 ms\"\nblock_size = 20\n{link}"
     )
 }
 
@@ -213,7 +213,7 @@ fn bursts_are_equal() {
 fn outages_and_vectors_are_equal() {
     for losses in [
         "outages = { between = \"700 ms\", length = \"100 ms\" }",
-        "outages = { start = \"1.6 s\", length = \"500 ms\", period = \"2 s\" }",
+        "outages = { start = \"300 ms\", length = \"300 ms\", period = \"700 ms\" }",
         "error_vector = \"0001000110\"",
     ] {
         let link = format!(

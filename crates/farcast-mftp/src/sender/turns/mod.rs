@@ -251,7 +251,10 @@ impl Sender {
             Group::OpenLimited { limit } => f64::from(*limit).min(MOST),
             Group::OpenUnlimited => return,
         };
-        let prompt = self.config.pass_wait == PassWait::Draft;
+        // Without parity ahead, each receiver has to say what it lacks. Turns then only help if the return's rate is known.
+        let foresees = self.config.parity_ahead && self.config.parity_symbols > 0;
+        let known = foresees || self.config.return_rate.is_some();
+        let prompt = self.config.pass_wait == PassWait::Draft && known;
         if !self.config.turns || !prompt || may_come * REGISTRATION <= self.turns.allowance.per_second() {
             return;
         }

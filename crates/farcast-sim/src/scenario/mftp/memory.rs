@@ -15,6 +15,8 @@ const ENGINE: u64 = 2048;
 /// Octets of a group member at the sender. They include its label in a tree whose nodes are half full, and its
 /// registration and its Done under way in a queue that doubles when it is full.
 const MEMBER: u64 = 2816;
+/// The same where receivers take turns, so that few messages are under way.
+const TURN: u64 = 1408;
 /// Octets of the sender's note of what a member lacks in one block, which it keeps until the block is through.
 const LACK: u64 = 40;
 /// Octets of a message under way, without its bitmap, in three places: the population's messages, the group's output,
@@ -34,6 +36,7 @@ impl Transfer {
         let alone = links.back.constant_delay().is_some();
         let parity = sender.parity_symbols > 0;
         let is_open = sender.group == Group::OpenUnlimited;
+        let by_turns = sender.turns && !is_open;
         // The sender takes merged NAKs under the same conditions.
         let merged = alone && is_open && !parity && sender.pass_wait == PassWait::FixedTimer;
         // Answers that leave one by one need not wait for each other. In a chain of stages they do, and answers to each
@@ -57,10 +60,15 @@ impl Transfer {
             };
             let of_a_block = 1.0 - (1.0 - loss).powf(block as f64);
             let needs = if parity && !engines { of_a_block * (blocks * NEED) as f64 } else { 0.0 };
-            let answers =
-                if merged { 0.0 } else { of_a_block * rounds as f64 * (MESSAGE + block.div_ceil(8)) as f64 };
+            let answers = if merged || by_turns {
+                0.0
+            } else {
+                of_a_block * rounds as f64 * (MESSAGE + block.div_ceil(8)) as f64
+            };
             let base = if engines { ENGINE } else { POPULATION };
-            let member = if is_open { 0.0 } else { MEMBER as f64 + of_a_block * (blocks * LACK) as f64 };
+            let each = if by_turns { TURN } else { MEMBER };
+            let lack = if by_turns { 0 } else { blocks * LACK };
+            let member = if is_open { 0.0 } else { each as f64 + of_a_block * lack as f64 };
             octets += receivers * (gaps + needs + answers + base as f64 + member) * ALLOCATED;
         }
         // A cast from a float saturates.
