@@ -260,7 +260,7 @@ impl Receiver {
             Action::Answer if !self.is_called(m.turn) => return Err(Reject::OtherSession),
             Action::Answer if self.asked_to_compare(now, m) => {}
             Action::Answer => {
-                self.hold_answers(now, answers::Question::of(m), m.turn.map(|turn| turn.spread()))
+                self.hold_answers(now, answers::Question::of(m), m.turn.map(|turn| turn.spread()));
             }
             Action::Ack => self.acknowledge(now, m.pass, m.blocks),
             act => self.act(now, act),

@@ -191,7 +191,7 @@ pub(super) fn decode_done(reader: &mut ParameterReader<'_>) -> Result<Done, Deco
         match p.kind {
             kind::ROUND => set(&mut round, p, p.round()?)?,
             other => {
-                refuse_repeated(other, &[kind::CLIENT_ADDRESS, kind::EVENT_COUNT, kind::TRANSFER_DURATION])?
+                refuse_repeated(other, &[kind::CLIENT_ADDRESS, kind::EVENT_COUNT, kind::TRANSFER_DURATION])?;
             }
         }
     }

@@ -69,6 +69,7 @@ struct Called {
 }
 
 /// State of the turns.
+#[expect(clippy::struct_excessive_bools, reason = "each says something else of the round")]
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
     on: bool,
