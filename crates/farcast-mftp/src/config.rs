@@ -222,7 +222,8 @@ pub struct SenderConfig {
     /// Window over which receivers spread their answers; zero to answer at once.
     pub backoff_window: Span,
     /// `true` if receivers are called by turns where they are too many for the return channel
-    /// ([`turn`](crate::Turn)). It requires a group whose receivers register, and [`PassWait::Draft`].
+    /// ([`turn`](crate::Turn)). It requires a group whose receivers register, a rate,
+    /// [`PassWait::Draft`], and parity ahead or a `return_rate`.
     pub turns: bool,
     /// Rate of the return channel that all receivers share, for turns; `None` if it is to be learnt.
     pub return_rate: Option<BitRate>,

@@ -223,7 +223,7 @@ impl Sender {
                 .then(|| u32::try_from(self.config.backoff_window.as_millis()).unwrap_or(u32::MAX)),
             product_id: Some(self.config.product.id),
             parity_symbols: (self.config.parity_symbols > 0).then_some(self.config.parity_symbols),
-            turn: self.announced_turn(),
+            turn: self.announced_turn(now),
             commitment: self.config.secret.map(|secret| {
                 let transmission = self.config.transmission;
                 commitment(transmission, secret.end_key(transmission))

@@ -37,14 +37,14 @@ const REPORT: f64 = 216.0;
 const MOST: f64 = 131_072.0;
 /// Divisor of the sender's rate: the rate of the return before it is known.
 const RETURN: f64 = 30.0;
-/// Rate of the return in octets per second if the sender has no rate.
-const WITHOUT_RATE: f64 = 65_536.0;
 /// Shortest and longest time from one call to the next.
 const STEP: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
 /// Round trip that is assumed before the first answer.
 const TRIP: f64 = 0.6;
 /// Number of receivers that may always speak at once.
 const HANDFUL: f64 = 4.0;
+/// Age up to which announcements repeat a call, so that the first ones all carry the first call.
+const FRESH: Span = Span::from_millis(50);
 /// Number of answers from which the number of receivers is estimated.
 const FEW: f64 = 3.0;
 /// Part of the places whose answers outweigh what was expected.
@@ -95,8 +95,9 @@ pub(super) struct Turns {
     reports: bool,
     /// Largest number that answered in a round before.
     counted: f64,
-    /// Last call, which announcements repeat.
+    /// Last call, and its time.
     last: Option<Turn>,
+    called_at: Time,
     /// Shortest time from a call to its answer.
     shortest: Option<Span>,
     /// Receivers whose reports have not been confirmed.
@@ -111,7 +112,8 @@ impl Turns {
     pub(super) fn new(pace: Pace, return_rate: Option<BitRate>) -> Self {
         let assumed = match pace {
             Pace::Rate { rate, .. } => rate.as_bps() as f64 / 8.0 / RETURN,
-            Pace::Window { .. } => WITHOUT_RATE,
+            // There are no turns then.
+            Pace::Window { .. } => 0.0,
         };
         let rate = return_rate.map_or(assumed, |rate| rate.as_bps() as f64 / 8.0);
         Self {
@@ -130,6 +132,7 @@ impl Turns {
             reports: false,
             counted: 0.0,
             last: None,
+            called_at: Time::ZERO,
             shortest: None,
             unconfirmed: Vec::new(),
             losses: LossSample::default(),
@@ -234,7 +237,7 @@ impl Turns {
         self.next = end;
         let spread_ms = u16::try_from(spread.as_millis()).unwrap_or(u16::MAX);
         let turn = Turn { round: self.round, spread_ms, first: first as u32, last: (end - 1) as u32 };
-        self.last = Some(turn);
+        (self.last, self.called_at) = (Some(turn), now);
         self.last
     }
 
@@ -255,7 +258,9 @@ impl Sender {
         // Without parity ahead, each receiver has to say what it lacks. Turns then only help if the return's rate is known.
         let foresees = self.config.parity_ahead && self.config.parity_symbols > 0;
         let known = foresees || self.config.return_rate.is_some();
-        let prompt = self.config.pass_wait == PassWait::Draft && known;
+        // Where receivers set the pace, all of them answer anyway.
+        let paced = matches!(self.config.pace, Pace::Rate { .. });
+        let prompt = self.config.pass_wait == PassWait::Draft && paced && known;
         if !self.config.turns || !prompt || may_come * REGISTRATION <= self.turns.allowance.per_second() {
             return;
         }
@@ -273,9 +278,12 @@ impl Sender {
         self.turns.on
     }
 
-    /// Returns the call that an announcement carries: the last one, which some receivers may have missed.
-    pub(super) fn announced_turn(&self) -> Option<Turn> {
-        self.turns.last.filter(|_| self.turns.on)
+    /// Returns the call that an announcement at `now` carries: the one that has just been made, or else a call to nobody.
+    /// Whoever answered an older call late would seem to have waited in a queue.
+    pub(super) fn announced_turn(&self, now: Time) -> Option<Turn> {
+        let last = self.turns.last.filter(|_| self.turns.on)?;
+        let fresh = now.since(self.turns.called_at) < FRESH;
+        Some(if fresh { last } else { Turn { first: 0, last: 0, ..last } })
     }
 
     /// Calls the next receivers, and confirms reports.
