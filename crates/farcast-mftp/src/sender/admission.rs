@@ -66,7 +66,10 @@ impl Sender {
             result = result.and(one);
         }
         if let [only] = &m.entries[..] {
-            self.spoke(now, only.client, m.round, m.heard.as_ref());
+            self.spoke(now, only.client, m.round);
+            if self.has_shown(source, only.client, m.nonce, message) {
+                self.note_losses(only.client, m.heard.as_ref());
+            }
         }
         self.try_start(now);
         if entries.len() < m.entries.len() { result.and(Err(Reject::Limit)) } else { result }

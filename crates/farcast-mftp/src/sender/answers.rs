@@ -105,14 +105,11 @@ impl Sender {
     ) -> Result<(), Reject> {
         let heard = self.heard(now, source, m.client, m.server, message);
         let stranger = matches!(heard, Err(Reject::Stranger | Reject::Unproven));
-        if stranger && self.config.secret.is_some() && self.stats.scheduled > self.most_unknown() {
+        if !stranger {
+            heard?;
+        } else if self.config.secret.is_some() && self.stats.scheduled > self.most_unknown() {
             return Err(Reject::Limit);
         }
-        if stranger {
-            self.count_answer(m.pass, m.block);
-            return Ok(());
-        }
-        heard?;
         self.count_answer(m.pass, m.block);
         Ok(())
     }
@@ -325,7 +322,7 @@ impl Sender {
         m: &Done,
         message: &Message,
     ) -> Result<(), Reject> {
-        self.spoke(now, m.client, m.round, None);
+        self.spoke(now, m.client, m.round);
         let repeated = match self.heard(now, source, m.client, m.server, message) {
             Ok(()) => false,
             // The receiver has missed its confirmation.

@@ -354,9 +354,10 @@ impl Sender {
     /// Records that a request leaves that all members must answer, if it asks about `all` blocks.
     pub(super) fn expect_answers(&mut self, now: Time, all: bool) {
         self.progress.heard = false;
+        let by_turns = self.by_turns();
         for member in self.members.values_mut() {
             member.heard = false;
-            if all && member.is_active() && !self.turns.is_on() {
+            if all && member.is_active() && !by_turns {
                 member.silent_since.get_or_insert(now);
             }
         }

@@ -159,6 +159,8 @@ pub struct Member {
     pub(super) tallies: Tallies,
     /// Round of turns in which it last spoke.
     pub(super) spoke: Option<u16>,
+    /// `true` if its report of losses counts already.
+    pub(super) told_losses: bool,
     /// Last pass in which it requested withdrawn segments.
     pub(super) bereft: Option<u32>,
     /// Registration under its id from another address, while its old address is asked for a sign of life; or one that
@@ -205,6 +207,7 @@ impl Member {
             since_block: 0,
             tallies: Tallies::default(),
             spoke: None,
+            told_losses: false,
             bereft: None,
             contender: None,
             refusal: None,

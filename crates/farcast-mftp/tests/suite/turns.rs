@@ -1,13 +1,17 @@
 //! Receivers that take turns, because they are too many for the return channel.
 
-use farcast_core::engine::Message as _;
-use farcast_core::{BitRate, Span};
+use farcast_core::engine::{Arrival, Engine as _, Message as _};
+use farcast_core::{BitRate, Span, Time};
+use farcast_mftp::message::{Registration, RegistrationEntry};
 use farcast_mftp::{
-    Body, Group, Invited, MemberState, Secret, SenderConfig, SenderEvent, SenderOutcome, Start,
+    Body, ClientId, Group, HeardData, Invited, MemberState, Message, Proof, Secret, Sender, SenderConfig,
+    SenderEvent, SenderOutcome, Start,
 };
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, ms, rate, receiver, secs, sender, sent};
+use crate::common::{
+    Ownership, Session, at, ms, rate, receiver, receiver_address, secs, sender, sent, server,
+};
 
 const RECEIVERS: usize = 60;
 /// Rate of the return in bit/s: a registration and a report of all receivers take 20 s.
@@ -56,7 +60,7 @@ fn most_within(session: &mut Session, span: Span) -> usize {
         .filter(|departure| departure.from != 0)
         .map(|departure| (departure.at, departure.message.wire_len(0) + HEADERS))
         .collect();
-    let within = |(index, &(from, _)): (usize, &(farcast_core::Time, usize))| {
+    let within = |(index, &(from, _)): (usize, &(Time, usize))| {
         said[index..].iter().take_while(|(at, _)| *at < from + span).map(|(_, octets)| octets).sum()
     };
     said.iter().enumerate().map(within).max().unwrap_or(0)
@@ -115,4 +119,42 @@ fn an_absent_receiver_ends_the_turns() {
     let absent =
         session.engine().members().filter(|(_, member)| member.state == MemberState::Invited).count();
     assert_eq!(absent, 1, "it is named");
+}
+
+/// Returns the parity symbols that a sender with proofs has sent by 10 s, after strangers registered with `heard`.
+fn parity_after(heard: Option<HeardData>) -> u64 {
+    let config = SenderConfig { secret: Some(Secret([9; 32])), ..open() };
+    let mut engine = Sender::new(config).expect("settings");
+    engine.open(Time::ZERO);
+    for n in 0..500_u32 {
+        let entry = RegistrationEntry { client: ClientId(0x0A00_0100 + n), serial: None, response: Ok(()) };
+        let registration = Registration {
+            server: server(),
+            entries: vec![entry],
+            name: None,
+            segments_held: None,
+            receive_buffer_bytes: None,
+            nonce: Some(Proof([n as u8; 8])),
+            heard,
+            round: Some(0),
+        };
+        let message = Message::new(engine.config().transmission, Body::Registration(registration));
+        let from = Arrival::new(receiver_address(n as usize % 200), server());
+        let _ = engine.handle(at(ms(10)), &from, &message);
+    }
+    let end = at(secs(10));
+    while let Some(due) = engine.poll_timeout().map(|deadline| deadline.at).filter(|due| *due < end) {
+        engine.handle_timeout(due);
+        while engine.poll_transmit(due, end).is_some() {}
+    }
+    engine.stats().parity_sent
+}
+
+#[test]
+fn losses_that_nobody_has_proved_bring_no_parity() {
+    let none = parity_after(Some(HeardData { missed: 0, sent: 900, lost: 0 }));
+    // Each report is near enough to the mean so far to count, were it proved.
+    let many = parity_after(Some(HeardData { missed: 0, sent: u32::MAX, lost: u32::MAX / 20 }));
+    assert!(none > 0, "data has begun");
+    assert_eq!(many, none);
 }

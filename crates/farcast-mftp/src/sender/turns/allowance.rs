@@ -15,6 +15,8 @@ const QUEUED: Span = Span::from_millis(600);
 const CARRIED: f64 = 0.95;
 /// Factor by which a rate that was too high rises again at most.
 const REGAINED: f64 = 1.1;
+/// Maximum number of arrivals that are remembered.
+const MOST_ARRIVALS: usize = 8192;
 /// Lowest rate that is assumed, in octets per second.
 const LEAST: f64 = 60.0;
 
@@ -71,7 +73,9 @@ impl Allowance {
 
     /// Records that `octets` came.
     pub(super) fn arrived(&mut self, now: Time, octets: u32) {
-        while self.arrivals.front().is_some_and(|&(at, _)| now.since(at) > QUEUED) {
+        while self.arrivals.front().is_some_and(|&(at, _)| now.since(at) > QUEUED)
+            || self.arrivals.len() >= MOST_ARRIVALS
+        {
             self.arrivals.pop_front();
         }
         self.arrivals.push_back((now, octets));

@@ -25,8 +25,10 @@ impl LossSample {
     /// Records the losses that a receiver reports of a product of `segments`.
     pub(super) fn note(&mut self, heard: &HeardData, segments: u32) {
         self.receivers += 1.0;
-        self.missed += f64::from(heard.missed) / f64::from(segments.max(1));
-        let (sent, lost) = (f64::from(heard.sent), f64::from(heard.lost));
+        self.missed += f64::from(heard.missed.min(segments)) / f64::from(segments.max(1));
+        // No receiver has heard more than the product.
+        let sent = f64::from(heard.sent.min(segments));
+        let lost = f64::from(heard.lost).min(sent);
         let far = heard.sent >= OWN && lost > sent * (self.part() * FAR.0 + FAR.1);
         if !far {
             (self.sent, self.lost) = (self.sent + sent, self.lost + lost);

@@ -141,10 +141,6 @@ impl Turns {
         }
     }
 
-    pub(super) fn is_on(&self) -> bool {
-        self.on
-    }
-
     /// Returns the number of answers that the round's settled ranges leave possible, for all places.
     fn upper(&self) -> f64 {
         if self.settled == 0.0 {
@@ -412,18 +408,12 @@ impl Sender {
     }
 
     /// Records that `client` spoke, perhaps because it was called.
-    pub(super) fn spoke(
-        &mut self,
-        now: Time,
-        client: ClientId,
-        round: Option<u16>,
-        heard: Option<&HeardData>,
-    ) {
+    ///
+    /// Unproved messages count too, because calls must not exceed what the return carries until proofs come. A forged
+    /// one only slows calls down.
+    pub(super) fn spoke(&mut self, now: Time, client: ClientId, round: Option<u16>) {
         if !self.turns.on {
             return;
-        }
-        if let Some(heard) = heard {
-            self.turns.losses.note(heard, self.geometry.segments());
         }
         // A report follows a registration, or is a copy.
         let again = self.members.get(&client).is_some_and(|member| member.spoke == round);
@@ -465,6 +455,15 @@ impl Sender {
             self.turns.begin_round(most, reports);
             (self.turns.counts, self.turns.drains) = (true, true);
             self.turns.polls = Polls::default();
+        }
+    }
+
+    /// Records the losses that the member `client` reports, once. Parity follows from them, so they are proved.
+    pub(super) fn note_losses(&mut self, client: ClientId, heard: Option<&HeardData>) {
+        let member = self.members.get_mut(client).filter(|member| self.turns.on && !member.told_losses);
+        if let (Some(member), Some(heard)) = (member, heard) {
+            member.told_losses = true;
+            self.turns.losses.note(heard, self.geometry.segments());
         }
     }
 

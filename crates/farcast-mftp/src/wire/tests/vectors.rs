@@ -13,7 +13,8 @@ use crate::message::{
     RegistrationEntry, StatusRequest, StatusType, cancel,
 };
 use crate::proof::{Proof, Token};
-use crate::wire::{decode, encode, encoded_len};
+use crate::turn::{HeardData, Turn};
+use crate::wire::{DecodeError, HEADER_LEN, decode, encode, encoded_len};
 
 pub(super) struct Vector {
     pub(super) name: &'static str,
@@ -397,4 +398,47 @@ fn every_message_type_has_a_vector_and_every_vector_a_message() {
     let mut named: Vec<String> = all.iter().map(|vector| std::format!("{}.hex", vector.name)).collect();
     named.sort_unstable();
     assert_eq!(files, named);
+}
+
+/// The parameters of turns, written by hand from the table in docs/src/mftp.md.
+#[test]
+fn a_call_has_its_twelve_octets_and_a_wrong_one_is_refused() {
+    let turn = Turn { round: 0x0102, spread_ms: 0x0304, first: 5, last: 0x0607_0809 };
+    let message = Message::new(7, Body::Completion(Completion { hosts: None, turn: Some(turn) }));
+    let mut bytes = Vec::new();
+    encode(&message, 0, &mut bytes);
+    let parameter = [0x7F, 0x13, 0, 12, 1, 2, 3, 4, 0, 0, 0, 5, 6, 7, 8, 9];
+    assert_eq!(bytes[HEADER_LEN..], parameter);
+    assert_eq!(decode(&bytes).map(|packet| packet.message), Ok(message));
+    // No checksum, and a last place before the first.
+    bytes[6..8].fill(0);
+    bytes[HEADER_LEN + 12..].fill(0);
+    assert_eq!(decode(&bytes).err(), Some(DecodeError::Value { parameter: 0x7F13 }));
+}
+
+#[test]
+fn losses_and_rounds_are_read_as_they_are_written() {
+    let entry = RegistrationEntry { client: CLIENT, serial: None, response: Ok(()) };
+    let heard = HeardData { missed: 1, sent: 0x0203, lost: 4 };
+    let registration = Registration {
+        server: SocketAddr::from(([10, 0, 0, 1], 5402)),
+        entries: vec![entry],
+        name: None,
+        segments_held: None,
+        receive_buffer_bytes: None,
+        nonce: None,
+        heard: Some(heard),
+        round: Some(9),
+    };
+    let message = Message::new(7, Body::Registration(registration));
+    let mut bytes = Vec::new();
+    encode(&message, 0, &mut bytes);
+    let tail = [0x7F, 0x14, 0, 12, 0, 0, 0, 1, 0, 0, 2, 3, 0, 0, 0, 4, 0x7F, 0x15, 0, 4, 0, 0, 0, 9];
+    assert_eq!(bytes[bytes.len() - tail.len()..], tail);
+    assert_eq!(decode(&bytes).map(|packet| packet.message), Ok(message));
+    bytes[6..8].fill(0);
+    let at = bytes.len() - tail.len() + 12;
+    // More lost than sent.
+    bytes[at..at + 4].copy_from_slice(&0x0204_u32.to_be_bytes());
+    assert_eq!(decode(&bytes).err(), Some(DecodeError::Value { parameter: 0x7F14 }));
 }
