@@ -352,6 +352,9 @@ pub struct Registration {
     pub heard: Option<HeardData>,
     /// Round in which the client was called.
     pub round: Option<u16>,
+    /// Number of segments that the client held before the transmission, if it reports the whole product with this message
+    /// instead of by a DONE.
+    pub complete: Option<u32>,
 }
 
 /// Kind of the payload of a DATA message.

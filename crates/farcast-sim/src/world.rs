@@ -198,6 +198,9 @@ pub struct World<'o, P: Protocol, L: Layout<P>> {
     ending: Option<(Time, Ending)>,
     /// Receivers that the sender gave up.
     left: u64,
+    /// Receivers that the sender knows to be complete, and the time at which it learnt of the last.
+    confirmed: u64,
+    confirmed_at: Time,
     pub(crate) counts: Counts,
     /// Receivers that lose a frame (a buffer that is reused).
     pub(crate) lost: Vec<u32>,

@@ -234,10 +234,7 @@ impl Population {
             Action::RegisterLater => self.register_later(now, cohort, &members),
             Action::Register => members.into_iter().for_each(|receiver| self.say_registration(now, receiver)),
             Action::RegisterDone => {
-                for receiver in members {
-                    self.say_registration(now, receiver);
-                    self.say_done(now, receiver);
-                }
+                members.into_iter().for_each(|receiver| self.register_complete(now, receiver));
             }
             Action::Done => members.into_iter().for_each(|receiver| self.say_done(now, receiver)),
             Action::Quit(reason, text) => {
@@ -290,20 +287,38 @@ impl Population {
     }
 
     pub(super) fn say_registration(&mut self, now: Time, receiver: u32) {
-        let Some(terms) = &self.terms else { return };
+        if let Some(registration) = self.registration(receiver) {
+            self.say(now, receiver, Body::Registration(registration));
+        }
+    }
+
+    /// Registers and reports the complete product by one message.
+    pub(super) fn register_complete(&mut self, now: Time, receiver: u32) {
+        if let Some(mut registration) = self.registration(receiver) {
+            registration.complete = Some(0);
+            (registration.heard, registration.segments_held) = (None, None);
+            self.say(now, receiver, Body::Registration(registration));
+        }
+    }
+
+    fn registration(&self, receiver: u32) -> Option<Registration> {
+        let terms = self.terms.as_ref()?;
         let client = self.id(receiver);
-        let held = terms.geometry().segments() - self.lacking.count(receiver);
-        let registration = Registration {
+        let heard = self.heard_by(receiver);
+        // Where receivers take turns, what came in this transmission does not count.
+        let held =
+            if heard.is_some() { 0 } else { terms.geometry().segments() - self.lacking.count(receiver) };
+        Some(Registration {
             server: terms.server,
             entries: alloc::vec![RegistrationEntry { client, serial: None, response: Ok(()) }],
             name: None,
             segments_held: Some(held).filter(|&held| held > 0),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             nonce: None,
-            heard: self.heard_by(receiver),
+            heard,
             round: self.round_of(receiver),
-        };
-        self.say(now, receiver, Body::Registration(registration));
+            complete: None,
+        })
     }
 
     fn acknowledge(&mut self, now: Time, cohort: CohortId, question: &Question) {

@@ -208,11 +208,11 @@ impl Population {
             self.turns.due.pop_first();
             self.turns.times.remove(&receiver);
             let act = self.cohorts.control(self.cohorts.of(receiver)).map_or(Action::Nothing, Control::speak);
-            if matches!(act, Action::Register | Action::RegisterDone) {
-                self.say_registration(at, receiver);
-            }
-            if matches!(act, Action::Done | Action::RegisterDone) {
-                self.say_done(at, receiver);
+            match act {
+                Action::Register => self.say_registration(at, receiver),
+                Action::RegisterDone => self.register_complete(at, receiver),
+                Action::Done => self.say_done(at, receiver),
+                _ => {}
             }
         }
     }

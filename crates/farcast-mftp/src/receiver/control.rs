@@ -70,7 +70,7 @@ pub(crate) enum Action {
     RegisterLater,
     /// Register now.
     Register,
-    /// Register now, and report that the product is complete.
+    /// Register now, by a message that also reports the complete product.
     RegisterDone,
     /// The registration is confirmed: tell the owner.
     Accepted,
@@ -251,6 +251,10 @@ impl Control {
         self.accepted = terms.model == GroupModel::OpenUnlimited;
         self.by_turns = by_turns;
         (self.registrations, self.register_timer) = (0, false);
+        if by_turns {
+            self.timers.stop(Timer::Register);
+            self.timers.stop(Timer::Done);
+        }
         self.timers.set(Timer::Patience, now + config.patience);
         if matches!(self.state, State::Completing { .. }) {
             // The sender that was started again does not know that the product is complete here.

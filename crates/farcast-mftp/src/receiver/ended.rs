@@ -97,7 +97,8 @@ impl Receiver {
         let reason = if self.session.is_some() { Reject::OtherSession } else { Reject::Unexpected };
         let index = self.over.iter().position(known).filter(|_| flows).ok_or(reason)?;
         let over = &self.over[index];
-        let asks = matches!(&message.body, Body::StatusRequest(m) if m.turn.is_none());
+        let asks = matches!(&message.body, Body::StatusRequest(m)
+            if m.turn.is_none() && self.is_for_me(m.hosts.as_deref()));
         if asks && !over.report.is_empty() {
             // The sender did not get the Done, or its confirmation was forged.
             self.report_again(now, index);

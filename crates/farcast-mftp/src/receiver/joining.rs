@@ -11,7 +11,7 @@ use super::{Receiver, ReceiverStats};
 use crate::config::{ReceiverConfig, Waiter};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry};
-use crate::turn::Turn;
+use crate::turn::{HeardData, Turn};
 
 /// Silence of the current transmission after which another one from the same host takes its place.
 const SUPERSEDED_AFTER: Span = Span::from_secs(5);
@@ -19,6 +19,9 @@ const SUPERSEDED_AFTER: Span = Span::from_secs(5);
 /// restarted or at a new address. It is at least this long, and at least this many times the time of a DTU at the
 /// announced rate.
 const FOLLOWED_AFTER: (Span, u64) = (Span::from_secs(2), 4);
+
+/// Age up to which a call that came before the owner took part is answered.
+const FRESH: Span = Span::from_millis(500);
 
 impl Session {
     /// Returns `true` if `m` announces the current product with the same blocks.
@@ -97,11 +100,14 @@ impl Receiver {
         session.terms.follow(from, transmission, m);
         session.guard = Guard::new(now, self.config.secret, &session.terms, m);
         (session.pass, session.pending, session.spoke) = (0, None, None);
+        session.heard = HeardData::default();
+        session.note_held();
         let act = session.control.follow(now, &session.terms, m.turn.is_some(), &self.config);
         self.act(now, act);
         self.called(now, m.turn);
         if let Some(session) = &mut self.session
             && matches!(session.control.state, State::Completing { .. })
+            && !session.control.speaks_by_turns()
         {
             let act = session.control.report(now, &self.config);
             self.act(now, act);
@@ -162,8 +168,10 @@ impl Receiver {
         };
         let segments = session.geometry().segments();
         session.have = if held.len() == segments { held } else { Bitmap::new(segments) };
+        session.note_held();
         let act = session.control.accept(now, &session.terms, &self.config);
-        let called = session.called.take();
+        // An answer that comes late would seem to have waited in a queue.
+        let called = session.called.take().filter(|&(at, _)| now.since(at) < FRESH).map(|(_, turn)| turn);
         self.act(now, act);
         self.check_complete();
         self.called(now, called);
@@ -212,8 +220,21 @@ impl Receiver {
             nonce: session.guard.nonce(),
             heard: session.control.speaks_by_turns().then_some(session.heard),
             round: session.spoke.filter(|_| session.control.speaks_by_turns()),
+            complete: None,
         };
         Body::Registration(registration)
+    }
+
+    /// Registers and reports the complete product by one message. A sender that asks for proofs believes a report only
+    /// with its token, so the message does not report before a token has come.
+    pub(super) fn register_complete(&mut self, now: Time) {
+        let Some(session) = &self.session else { return };
+        let mut body = self.registration(session, Ok(()));
+        if let (Body::Registration(registration), true) = (&mut body, session.guard.is_settled()) {
+            registration.complete = Some(session.held_before.count());
+            (registration.heard, registration.segments_held) = (None, None);
+        }
+        self.answer(now, body);
     }
 
     /// Handles an announcement of the current transmission, which may confirm the registration.

@@ -283,13 +283,7 @@ impl Receiver {
             Action::Accepted => self.events.push_back(ReceiverEvent::Accepted),
             Action::Flush => self.send_answers(now),
             Action::Done => self.send_done(now),
-            Action::RegisterDone => {
-                self.send_registration(now, Ok(()));
-                // A sender that asks for proofs believes a report only behind its token.
-                if self.session.as_ref().is_some_and(|session| session.guard.is_settled()) {
-                    self.send_done(now);
-                }
-            }
+            Action::RegisterDone => self.register_complete(now),
             Action::Quit(reason, text) => self.fail(reason, Some(text.into())),
             Action::End(outcome) => self.end(outcome),
         }

@@ -102,6 +102,7 @@ impl Receiver {
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             nonce: guard.nonce(),
             heard: None,
+            complete: None,
             round: None,
         });
         let to = of.answers_to(&body);

@@ -53,6 +53,8 @@ pub(super) struct Session {
     pub(super) terms: Terms,
     pub(super) control: Control,
     pub(super) have: Bitmap,
+    /// Segments that were held before the transmission; empty if none were.
+    pub(super) held_before: Bitmap,
     /// Parity symbols held, of incomplete blocks.
     pub(super) parity: BTreeMap<u32, Symbols>,
     /// Bytes that these symbols take and have reserved, at their owner too.
@@ -70,8 +72,8 @@ pub(super) struct Session {
     pub(super) losses: Losses,
     /// Losses of the first pass, for a registration.
     pub(super) heard: HeardData,
-    /// Turn that was called before the owner took part.
-    pub(super) called: Option<Turn>,
+    /// Turn that was called before the owner took part, and its time.
+    pub(super) called: Option<(Time, Turn)>,
     /// Round in which the receiver last spoke by turn.
     pub(super) spoke: Option<u16>,
     pub(super) guard: Guard,
@@ -87,6 +89,7 @@ impl Session {
             control: Control::offered(now, &terms, called.is_some()),
             terms,
             have: Bitmap::new(0),
+            held_before: Bitmap::new(0),
             parity: BTreeMap::new(),
             parity_memory: 0,
             comparison: Comparison::None,
@@ -98,7 +101,7 @@ impl Session {
             naked_dtus: 0,
             losses: Losses::default(),
             heard: HeardData::default(),
-            called,
+            called: called.map(|turn| (now, turn)),
             spoke: None,
         }
     }
@@ -139,8 +142,16 @@ impl Session {
         if !began {
             heard.missed = from;
         }
-        heard.lost += if began { from - end } else { 0 };
+        if let Some(between) = Run::new(end, from - end).filter(|_| began) {
+            heard.lost += between.count() - self.held_before.count_in(between);
+        }
         heard.sent = segments.end() - heard.missed;
+    }
+
+    /// Records that the segments held now were held before the transmission.
+    pub(super) fn note_held(&mut self) {
+        let none = self.have.next_set(0).is_none();
+        self.held_before = if none { Bitmap::new(0) } else { self.have.clone() };
     }
 
     /// Drops the parity symbols of `block`, which is complete, or which they did not help to rebuild.
@@ -154,6 +165,9 @@ impl Session {
     /// explicit 0.
     pub(super) fn claim(&self) -> Option<u32> {
         match self.comparison {
+            Comparison::None if self.control.speaks_by_turns() => {
+                Some(self.held_before.count()).filter(|&held| held > 0)
+            }
             Comparison::None => Some(self.have.count()).filter(|&held| held > 0),
             _ => Some(0),
         }

@@ -19,7 +19,9 @@ use super::survey::Tallies;
 use super::{Phase, Sender, Timer};
 use crate::config::Group;
 use crate::event::SenderEvent;
-use crate::message::{Abort, Body, ClientId, DeclineReason, Echo, Grant, Message, Registration, cancel};
+use crate::message::{
+    Abort, Body, ClientId, DeclineReason, Done, Echo, Grant, Message, Registration, cancel,
+};
 use crate::proof::Proof;
 
 /// Nonce for receivers without one.
@@ -70,9 +72,29 @@ impl Sender {
             if self.has_shown(source, only.client, m.nonce, message) {
                 self.note_losses(only.client, m.heard.as_ref());
             }
+            if m.complete.is_some() && result.is_ok() {
+                result = self.done_with_registration(now, source, m, message);
+            }
         }
         self.try_start(now);
         if entries.len() < m.entries.len() { result.and(Err(Reject::Limit)) } else { result }
+    }
+
+    /// Handles the report of the complete product in a registration like a Done behind it.
+    fn done_with_registration(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        m: &Registration,
+        message: &Message,
+    ) -> Result<(), Reject> {
+        let client = m.entries[0].client;
+        let done = Done { server: m.server, client, naked_dtus: 0, duration_s: 0, round: m.round };
+        match self.done(now, source, &done, message) {
+            // The registration was not in vain.
+            Err(Reject::Duplicate) => Ok(()),
+            result => result,
+        }
     }
 
     /// Returns `true` if the sender of `message` has proved that it is at `source`.
@@ -207,8 +229,7 @@ impl Sender {
         member.name.clone_from(&m.name);
         member.receive_buffer = m.receive_buffer_bytes;
         // Early data that came in this transmission was not held before it.
-        let came = m.heard.map_or(0, |heard| heard.sent);
-        member.held = m.segments_held.unwrap_or(0).saturating_sub(came).min(self.geometry.segments());
+        member.held = m.complete.or(m.segments_held).unwrap_or(0).min(self.geometry.segments());
         member.compares = m.segments_held == Some(0);
         (member.nonce, member.validated) = (claim.nonce, claim.shown);
         member.contender = None;
@@ -219,6 +240,9 @@ impl Sender {
         // Blocks that left before the receiver came are not in its window.
         (member.acked, member.since_block) = (newest, begun);
         let held = member.held;
+        if claim.shown || self.config.secret.is_none() {
+            self.note_news();
+        }
         self.members.change(claim.client, MemberState::Active);
         self.events.push_back(SenderEvent::Registered { client: claim.client, address: claim.source, held });
         self.joined(now, claim.client);
@@ -354,7 +378,7 @@ impl Sender {
             return;
         }
         for (client, (source, m)) in contended {
-            let all = m.segments_held == Some(self.geometry.segments());
+            let all = m.complete.is_some() || m.segments_held == Some(self.geometry.segments());
             let done = |member: &&mut Member| all && member.state == MemberState::Done;
             if let Some(member) = self.members.get_mut(client).filter(done) {
                 // The receiver was complete before it was started again, and still is.

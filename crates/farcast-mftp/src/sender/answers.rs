@@ -94,23 +94,25 @@ impl Sender {
         }
     }
 
-    /// Checks that a NAK is from a member, or from a receiver that had no turn to register yet. Those may ask for as
-    /// much, all together, as a group without members.
-    fn heard_by_turn(
-        &mut self,
-        now: Time,
-        source: SocketAddr,
-        m: &Nak,
-        message: &Message,
-    ) -> Result<(), Reject> {
-        let heard = self.heard(now, source, m.client, m.server, message);
-        let stranger = matches!(heard, Err(Reject::Stranger | Reject::Unproven));
-        if !stranger {
-            heard?;
-        } else if self.config.secret.is_some() && self.stats.scheduled > self.most_unknown() {
+    /// Handles a NAK while receivers take turns, of a receiver that had no turn to register yet or that has not proved
+    /// itself. Anybody may have sent it, so it changes nothing that is known of members, and all such NAKs together may
+    /// ask for a few times the product.
+    fn nak_of_unknown(&mut self, now: Time, m: &Nak) -> Result<(), Reject> {
+        if self.config.secret.is_some() && self.unproved_repairs() > self.most_unproved() {
             return Err(Reject::Limit);
         }
-        self.count_answer(m.pass, m.block);
+        self.progress.heard = true;
+        self.sample_answer(now, m.pass, m.block);
+        self.stats.naks += 1;
+        let rest = self.without_withdrawn(m.block, &m.missing);
+        let wanted = rest.as_ref().unwrap_or(&m.missing);
+        let needs = !wanted.is_empty();
+        if needs {
+            let held = m.parity_held.min(self.config.parity_symbols);
+            let scheduled = self.schedule_nak(now, m.pass, m.block, wanted, Some(held));
+            self.note_unproved_repairs(scheduled);
+        }
+        self.count_answer(m.pass, m.block, needs);
         Ok(())
     }
 
@@ -122,10 +124,13 @@ impl Sender {
         message: &Message,
     ) -> Result<(), Reject> {
         self.check_nak(m.pass, m.block, &m.missing)?;
-        if self.by_turns() {
-            self.heard_by_turn(now, source, m, message)?;
-        } else if self.has_members() {
-            self.heard(now, source, m.client, m.server, message)?;
+        if self.has_members() {
+            match self.heard(now, source, m.client, m.server, message) {
+                Err(Reject::Stranger | Reject::Unproven) if self.by_turns() => {
+                    return self.nak_of_unknown(now, m);
+                }
+                heard => heard?,
+            }
         } else if m.server != self.config.server {
             return Err(Reject::OtherSession);
         }
@@ -155,10 +160,12 @@ impl Sender {
         }
         self.stats.naks += 1;
         if self.nak_of_list(now, m) {
+            self.count_answer(m.pass, m.block, true);
             return self.charge(m.client, m.missing.count());
         }
         let held = self.parity_held(m);
         let rest = self.without_withdrawn(m.block, &m.missing);
+        let needs = rest.as_ref().is_none_or(|rest| !rest.is_empty());
         if rest.is_some() {
             self.note_bereft(m.client);
         }
@@ -166,6 +173,7 @@ impl Sender {
             Some(rest) if rest.is_empty() => 0,
             rest => self.schedule_nak(now, m.pass, m.block, rest.as_ref().unwrap_or(&m.missing), held),
         };
+        self.count_answer(m.pass, m.block, needs);
         if surveyed && self.has_members() {
             self.survey_report(now, m, scheduled);
         }
@@ -332,6 +340,7 @@ impl Sender {
         // A Done that was repeated before its confirmation could arrive requests no other one.
         let under_way = repeated
             && self.closing.was_confirmed_within(now, self.round_trip.longest().unwrap_or(Span::ZERO));
+        self.note_news();
         let Some(member) = self.members.get_mut(m.client) else { return Err(Reject::Stranger) };
         if !under_way {
             member.confirmations = 0;

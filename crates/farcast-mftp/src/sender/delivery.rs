@@ -4,11 +4,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use farcast_core::engine::Transmit;
-use farcast_core::{Message as _, Run, Span, Time};
+use farcast_core::{Message as _, Run, Time};
 
 use super::members::{Member, MemberState};
 use super::schedule::{Schedule, ScheduledWork};
-use super::{OUTAGE_RETRY, Phase, Sender, Timer, all_blocks};
+use super::{Phase, Sender, Timer, all_blocks};
 use crate::config::{NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
 use crate::message::{Body, ClientId, Data, DataKind, Message, StatusRequest, StatusType};
@@ -347,6 +347,8 @@ impl Sender {
                 (member.heard, member.silent_since) = (true, None);
             }
             request.hosts = Some(hosts);
+        } else if let Body::StatusRequest(request) = &mut message.body {
+            request.hosts = self.asked_by_name();
         }
         self.outbox.push_back(Transmit::new(message, self.config.private));
     }
@@ -486,9 +488,7 @@ impl Sender {
             return self.begin_pass(now);
         }
         if self.by_turns() {
-            self.ask_all(now);
-            let wait = if self.is_quiet() { OUTAGE_RETRY } else { Span::ZERO };
-            return self.timers.set(Timer::StatusRetry, now + self.status_retry().max(wait));
+            return self.ask_by_turns(now);
         }
         self.count_silent(now);
         let heard = self.progress.heard || self.members.values().any(|m| m.is_active() && m.heard);

@@ -13,10 +13,6 @@ use crate::event::SenderEvent;
 use crate::message::{ClientId, GroupModel};
 use crate::wire;
 
-/// Limits for a receiver that answers without progress: a number of passes, and a multiple of the time for a silent
-/// one.
-const IDLE_PASSES: u32 = 32;
-const IDLE_TIMES: u64 = 5;
 /// Limit on the DTUs that one receiver may request: a multiple of the product, plus a constant. At nine tenths of loss
 /// a receiver needs ten times the product.
 const REPAIRS: u64 = 16;
@@ -24,6 +20,8 @@ const REPAIRS_ABOVE: u64 = 4096;
 /// Limit, as a multiple of the product, on requests in a group without members. A large group at high loss needs a pass
 /// for each factor of loss.
 const REPAIRS_UNKNOWN: u64 = 64;
+/// The same for the requests of all receivers together that had no turn to register yet.
+const REPAIRS_UNPROVED: u64 = 4;
 /// Minimum time for which the window waits for one receiver while the others wait for it, and the same in shortest
 /// round trips.
 const LAG: (Span, u64) = (Span::from_secs(3), 8);
@@ -45,12 +43,30 @@ impl Sender {
         for (&client, member) in self.members.iter_mut().filter(|(_, m)| m.is_active()) {
             member.silent_rounds = if member.heard { 0 } else { member.silent_rounds + 1 };
             let silent = now.since(member.silent_since.unwrap_or(now)) >= silence;
-            let idle = member.idle_passes >= IDLE_PASSES
-                && now.since(member.progress_at) >= silence.max(Span::from_secs(1)) * IDLE_TIMES;
-            if (member.silent_rounds > limit && silent) || idle {
+            if (member.silent_rounds > limit && silent) || member.is_idle(now, silence) {
                 lost.push(client);
             }
         }
+        self.give_up_all(lost);
+        self.drop_claims(now);
+    }
+
+    /// Gives up the members that make no progress, and drops claims, where receivers take turns.
+    pub(super) fn give_up_idle(&mut self, now: Time) {
+        let silence = self.config.silence;
+        let idle = |member: &Member| member.is_active() && member.is_idle(now, silence);
+        let lost = self.members.iter().filter(|(_, m)| idle(m)).map(|(&id, _)| id).collect();
+        self.give_up_all(lost);
+        self.drop_claims(now);
+    }
+
+    /// Gives up all members that take part, because none has answered for a long time.
+    pub(super) fn give_up_unheard(&mut self) {
+        let lost = self.members.iter().filter(|(_, m)| m.is_active()).map(|(&id, _)| id).collect();
+        self.give_up_all(lost);
+    }
+
+    fn give_up_all(&mut self, lost: Vec<ClientId>) {
         for client in lost {
             if self.members.get(&client).is_some_and(|m| m.validated) || self.config.secret.is_none() {
                 self.give_up(client, GivenUp::Silent);
@@ -58,7 +74,6 @@ impl Sender {
                 self.drop_claim(client);
             }
         }
-        self.drop_claims(now);
     }
 
     /// Drops an unproved claim, because its receiver is not at the address that it claims.
@@ -126,6 +141,11 @@ impl Sender {
     /// Returns the maximum number of DTUs that may be sent again for a group without members.
     pub(super) fn most_unknown(&self) -> u64 {
         u64::from(self.geometry.segments()) * REPAIRS_UNKNOWN + REPAIRS_ABOVE
+    }
+
+    /// Returns the maximum number of DTUs that are sent again for all receivers that have not proved themselves.
+    pub(super) fn most_unproved(&self) -> u64 {
+        u64::from(self.geometry.segments()) * REPAIRS_UNPROVED + REPAIRS_ABOVE
     }
 
     /// Returns `true` if `block` would exceed the window.

@@ -4,12 +4,17 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use core::net::SocketAddr;
 
-use farcast_core::Time;
+use farcast_core::{Span, Time};
 
 use super::survey::Tallies;
 use crate::config::Group;
 use crate::message::{ClientId, DeclineReason, Nak, Registration};
 use crate::proof::Proof;
+
+/// Limits for a receiver that answers without progress: a number of passes, and a multiple of the time for a silent
+/// one.
+const IDLE_PASSES: u32 = 32;
+const IDLE_TIMES: u64 = 5;
 
 /// State of a receiver at the sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -157,8 +162,6 @@ pub struct Member {
     pub(super) since_block: u32,
     /// Losses of the first pass.
     pub(super) tallies: Tallies,
-    /// Round of turns in which it last spoke.
-    pub(super) spoke: Option<u16>,
     /// `true` if its report of losses counts already.
     pub(super) told_losses: bool,
     /// Last pass in which it requested withdrawn segments.
@@ -206,7 +209,6 @@ impl Member {
             acked: 0,
             since_block: 0,
             tallies: Tallies::default(),
-            spoke: None,
             told_losses: false,
             bereft: None,
             contender: None,
@@ -268,6 +270,17 @@ impl Member {
         self.lost_dtus + u64::from(has.saturating_sub(self.held))
     }
 
+    /// Returns `true` if it takes part, or was given up: it may come back, if it is asked.
+    pub(super) fn is_wanted(&self) -> bool {
+        matches!(self.state, MemberState::Active | MemberState::Lost(_))
+    }
+
+    /// Returns `true` if it has made no progress for too long, where members may be silent for `silence`.
+    pub(super) fn is_idle(&self, now: Time, silence: Span) -> bool {
+        self.idle_passes >= IDLE_PASSES
+            && now.since(self.progress_at) >= silence.max(Span::from_secs(1)) * IDLE_TIMES
+    }
+
     /// Returns `true` if it still takes part.
     pub fn is_active(&self) -> bool {
         self.state == MemberState::Active
@@ -279,6 +292,8 @@ impl Member {
 pub(super) struct Members {
     all: BTreeMap<ClientId, Member>,
     active: u32,
+    /// Number of receivers that have the whole product.
+    complete: u32,
     /// Number of receivers that were invited, have not answered, and are waited for.
     awaited: u32,
     /// Number of receivers that were invited, have not answered, and were complete in an earlier run.
@@ -300,6 +315,11 @@ impl Members {
     /// Returns the number of members that take part.
     pub(super) fn active(&self) -> u32 {
         self.active
+    }
+
+    /// Returns the number of members that have the whole product.
+    pub(super) fn complete(&self) -> u32 {
+        self.complete
     }
 
     /// Returns the number of members that were invited, were complete in an earlier run, and have not been heard.
@@ -353,6 +373,7 @@ impl Members {
     fn count(&mut self, member: &Member, comes: bool) {
         let count = match member.state {
             MemberState::Active => &mut self.active,
+            MemberState::Done => &mut self.complete,
             MemberState::Invited if !member.remembered => &mut self.awaited,
             MemberState::Invited => &mut self.remembered,
             _ => return,

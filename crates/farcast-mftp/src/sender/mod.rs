@@ -187,7 +187,7 @@ impl Sender {
             withdrawn: withdrawn::Withdrawn::default(),
             losses: ahead::Losses::default(),
             survey: survey::Surveying::default(),
-            turns: turns::Turns::new(config.pace, config.return_rate),
+            turns: turns::Turns::new(config.pace, config.return_rate, config.secret.is_some()),
             round_trip: LongestTrip::default(),
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),

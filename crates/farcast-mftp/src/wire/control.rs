@@ -140,6 +140,7 @@ pub(super) fn encode_registration<S: ByteSink>(m: &Registration, out: &mut S) {
         }
     }
     out.optional(kind::ROUND, m.round.map(u32::from));
+    out.optional(kind::COMPLETE, m.complete);
 }
 
 pub(super) fn decode_registration(reader: &mut ParameterReader<'_>) -> Result<Registration, DecodeError> {
@@ -147,7 +148,7 @@ pub(super) fn decode_registration(reader: &mut ParameterReader<'_>) -> Result<Re
     let first = reader.expect(&[kind::CLIENT_ADDRESS])?;
     let mut entries = alloc::vec![decode_entry(first, reader)?];
     let (mut name, mut held, mut buffer) = (None, None, None);
-    let (mut nonce, mut heard, mut round) = (None, None, None);
+    let (mut nonce, mut heard, mut round, mut complete) = (None, None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
             kind::CLIENT_ADDRESS => entries.push(decode_entry(p, reader)?),
@@ -157,6 +158,7 @@ pub(super) fn decode_registration(reader: &mut ParameterReader<'_>) -> Result<Re
             kind::NONCE => set(&mut nonce, p, Proof(p.octets()?))?,
             kind::HEARD => set(&mut heard, p, p.heard()?)?,
             kind::ROUND => set(&mut round, p, p.round()?)?,
+            kind::COMPLETE => set(&mut complete, p, p.integer()?)?,
             other => refuse_repeated(other, &[kind::REGISTRATION_RESPONSE, kind::SERIAL_NUMBER])?,
         }
     }
@@ -169,6 +171,7 @@ pub(super) fn decode_registration(reader: &mut ParameterReader<'_>) -> Result<Re
         nonce,
         heard,
         round,
+        complete,
     })
 }
 

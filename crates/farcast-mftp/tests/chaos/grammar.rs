@@ -295,6 +295,7 @@ impl Pen<'_> {
         }
         Registration {
             heard: None,
+            complete: None,
             round: None,
             server,
             entries,

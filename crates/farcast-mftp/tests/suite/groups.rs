@@ -52,6 +52,7 @@ fn registration(client: ClientId) -> Message {
     let entry = RegistrationEntry { client, serial: None, response: Ok(()) };
     let body = Body::Registration(Registration {
         heard: None,
+        complete: None,
         round: None,
         server: server(),
         entries: vec![entry],

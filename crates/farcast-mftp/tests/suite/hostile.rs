@@ -92,6 +92,7 @@ impl Forger {
         let response = if self.flag() { Ok(()) } else { Err(DeclineReason::Disk) };
         Registration {
             heard: None,
+            complete: None,
             round: None,
             server,
             entries: vec![RegistrationEntry { client: self.client(), serial: None, response }],

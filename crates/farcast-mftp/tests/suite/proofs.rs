@@ -31,6 +31,7 @@ pub(crate) fn client(n: usize) -> ClientId {
 pub(crate) fn accepts(n: usize, nonce: Option<Proof>) -> Body {
     Body::Registration(Registration {
         heard: None,
+        complete: None,
         round: None,
         server: server(),
         entries: vec![RegistrationEntry { client: client(n), serial: None, response: Ok(()) }],

@@ -136,6 +136,7 @@ fn parity_after(heard: Option<HeardData>) -> u64 {
             receive_buffer_bytes: None,
             nonce: Some(Proof([n as u8; 8])),
             heard,
+            complete: None,
             round: Some(0),
         };
         let message = Message::new(engine.config().transmission, Body::Registration(registration));

@@ -41,6 +41,10 @@ pub struct TransferOutcome {
     pub figures: Vec<Figure>,
     /// Receivers that never had everything.
     pub incomplete: u64,
+    /// Receivers that the sender knows to have everything.
+    pub confirmed: u64,
+    /// Time in seconds at which the sender knew that all receivers have everything. `None` if it never did.
+    pub confirmed_time_s: Option<f64>,
     /// Times at which the complete receivers had everything. `None` if no receiver had.
     pub receiver_time_s: Option<ReceiverTimes>,
     /// Time of each receiver in order of number, where asked for.
@@ -75,6 +79,8 @@ impl TransferOutcome {
             data_begins_s: world.began().map(Time::as_secs_f64),
             figures: sender.figures(&stop.requests),
             incomplete,
+            confirmed: world.confirmed(),
+            confirmed_time_s: world.all_confirmed().map(Time::as_secs_f64),
             receiver_time_s: ReceiverTimes::of(&done),
             receivers: per_receiver.then(|| each().map(seconds).collect()),
             symbols_needed: per_receiver.then(|| {
@@ -167,6 +173,9 @@ pub struct FigureTogether {
 pub struct TransferTogether {
     /// Time of the median receiver, in seconds, where every receiver has a time.
     pub median_receiver_time_s: Measure,
+    /// Time in seconds at which the sender knew that all receivers have everything. `None` if it never knew so of any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed_time_s: Option<Measure>,
     /// Figures that the protocol reports with a label, in its order, except lists.
     #[serde(flatten, serialize_with = "measures_by_name")]
     pub figures: Vec<FigureTogether>,
@@ -188,9 +197,12 @@ pub(super) fn together(replications: &[Replication]) -> Result<Option<TransferTo
         let values = transfers.iter().filter_map(|one| one.figure(name)?.scalar());
         Ok(FigureTogether { name, label, measure: Measure::of(values.map(Some))? })
     });
+    let confirms = transfers.iter().any(|one| one.confirmed > 0);
+    let confirmed = transfers.iter().map(|one| one.confirmed_time_s);
     let medians = transfers.iter().map(|one| one.median_receiver_time_s());
     Ok(Some(TransferTogether {
         median_receiver_time_s: Measure::of(medians)?,
+        confirmed_time_s: confirms.then(|| Measure::of(confirmed)).transpose()?,
         figures: measured.collect::<Result<_, StatsError>>()?,
     }))
 }

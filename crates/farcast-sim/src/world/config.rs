@@ -157,6 +157,8 @@ impl<'o, P: Protocol, L: Layout<P>> World<'o, P, L> {
             began: None,
             ending: None,
             left: 0,
+            confirmed: 0,
+            confirmed_at: Time::ZERO,
             counts: Counts::default(),
             lost: Vec::new(),
             observer,

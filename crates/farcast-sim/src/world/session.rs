@@ -52,6 +52,17 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
         }
     }
 
+    /// Returns the number of receivers that the sender knows to be complete.
+    pub fn confirmed(&self) -> u64 {
+        self.confirmed
+    }
+
+    /// Returns the time at which the sender learnt that the last receiver is complete, if it knows it of all.
+    pub fn all_confirmed(&self) -> Option<Time> {
+        let receivers: u64 = self.groups.iter().map(|group| u64::from(group.receivers())).sum();
+        (receivers > 0 && self.confirmed >= receivers).then_some(self.confirmed_at)
+    }
+
     /// Returns the time at which the sender began to send data, if it has.
     pub fn began(&self) -> Option<Time> {
         self.began
@@ -115,6 +126,10 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
                 match P::Sender::milestone(&event) {
                     Some(Milestone::Round { round: 1, .. }) => drop(self.began.get_or_insert(self.now)),
                     Some(Milestone::Left) => self.left += 1,
+                    Some(Milestone::Done) => {
+                        self.confirmed += 1;
+                        self.confirmed_at = self.now;
+                    }
                     _ => {}
                 }
                 if let Some(ending) = P::Sender::ending(&event) {

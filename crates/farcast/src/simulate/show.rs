@@ -89,6 +89,9 @@ fn measures(summary: &Together) -> Text {
     table.row(row("completion time", &summary.completion_time_s, "s"));
     if let Some(transfer) = &summary.transfer {
         table.row(row("median receiver's time", &transfer.median_receiver_time_s, "s"));
+        if let Some(confirmed) = &transfer.confirmed_time_s {
+            table.row(row("all are confirmed after", confirmed, "s"));
+        }
         for figure in &transfer.figures {
             table.row(row(figure.label, &figure.measure, unit_of(figure.name).1));
         }

@@ -111,6 +111,7 @@ fn registration(
     let client = ClientId::from_name(name);
     let body = Registration {
         heard: None,
+        complete: None,
         round: None,
         server: seen.announce.server,
         entries: vec![RegistrationEntry { client, serial: None, response }],

@@ -349,6 +349,7 @@ fn a_member_speaks_for_nobody_else() {
     let entry = RegistrationEntry { client, serial: None, response: Err(DeclineReason::Disk) };
     let decline = Registration {
         heard: None,
+        complete: None,
         round: None,
         server,
         entries: vec![entry],

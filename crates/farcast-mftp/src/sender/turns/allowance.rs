@@ -1,6 +1,7 @@
 //! Octets that may be asked for over the return channel, and the rate that it carries.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use farcast_core::{Span, Time};
 
@@ -8,44 +9,89 @@ use farcast_core::{Span, Time};
 const ASKED: f64 = 0.7;
 /// Time for which an unused allowance is kept.
 const SAVED_S: f64 = 1.0;
+/// Divisor of the supposed rate: the rate that is asked for first.
+const BEGIN: f64 = 4.0;
 /// Delay beyond the shortest from which answers are taken to wait in a queue. The return was busy for as long, so that
 /// it carried what came in that time.
 const QUEUED: Span = Span::from_millis(600);
+/// Median delay up to which the rate is raised, and the part of what may be asked for that has to arrive meanwhile.
+const PROMPT: Span = Span::from_millis(250);
+const ARRIVES: f64 = 0.7;
+/// Longest time for which a queue is taken to last.
+const LONGEST_QUEUE: Span = Span::from_secs(30);
+/// Longest time over which the rate of arrivals is measured.
+const MEASURED: Span = Span::from_secs(3);
+/// Time over which arrivals prove a rate.
+const PROVEN: Span = Span::from_secs(2);
+/// Number of answers whose delays are compared, at least and at most.
+const COMPARED: (usize, usize) = (3, 9);
 /// Part of the measured rate that is taken to be carried for good.
 const CARRIED: f64 = 0.95;
 /// Factor by which a rate that was too high rises again at most.
 const REGAINED: f64 = 1.1;
+/// Factor by which the highest rate that is tried again falls at most with each queue.
+const LOWERED: f64 = 0.9;
 /// Maximum number of arrivals that are remembered.
 const MOST_ARRIVALS: usize = 8192;
 /// Lowest rate that is assumed, in octets per second.
 const LEAST: f64 = 60.0;
 
 /// Allowance of octets from receivers.
+///
+/// A rate that the user has not given is searched for: it doubles as long as the answers come without delay. Once they
+/// wait in a queue, the rate of their arrivals is taken. A queue delays all answers, collisions on a channel with
+/// contention only some. So the median delay of the last answers decides.
 #[derive(Clone, Debug)]
 pub(super) struct Allowance {
     /// Rate of the return in octets per second, and `true` if the user has given it.
     rate: f64,
     given: bool,
+    /// Rate that the return is supposed to have as long as no queue has shown it.
+    supposed: Option<f64>,
     /// Highest rate that is tried if none is given.
     most: f64,
     level: f64,
     at: Time,
+    /// Highest rate at which messages have arrived over [`PROVEN`]: the return carries at least this.
+    carried: f64,
     /// Time and octets of the last arrivals.
     arrivals: VecDeque<(Time, u32)>,
+    /// Delays of the last answers beyond the shortest.
+    delays: VecDeque<Span>,
     /// Time before which a delay tells nothing new.
     judged_until: Time,
+    /// Time at which the last queue is taken to be empty at the latest.
+    drained_by: Time,
 }
 
 impl Allowance {
-    pub(super) fn new(rate: f64, given: bool) -> Self {
-        let level = rate * ASKED * SAVED_S;
-        let (arrivals, judged_until) = (VecDeque::new(), Time::ZERO);
-        Self { rate, given, most: rate, level, at: Time::ZERO, arrivals, judged_until }
+    /// Creates the allowance of a return with the `given` rate, or else of one with probably the rate `supposed` and at
+    /// most `most`.
+    pub(super) fn new(given: Option<f64>, supposed: f64, most: f64) -> Self {
+        let rate = given.unwrap_or(supposed / BEGIN);
+        Self {
+            rate,
+            given: given.is_some(),
+            supposed: given.is_none().then_some(supposed),
+            most,
+            level: rate * ASKED * SAVED_S,
+            at: Time::ZERO,
+            carried: 0.0,
+            arrivals: VecDeque::new(),
+            delays: VecDeque::new(),
+            judged_until: Time::ZERO,
+            drained_by: Time::ZERO,
+        }
     }
 
-    /// Returns the rate of the return in octets per second.
+    /// Returns the rate of the return in octets per second, as far as it has been tried.
     pub(super) fn rate(&self) -> f64 {
         self.rate
+    }
+
+    /// Returns the rate that the return probably has.
+    pub(super) fn probable_rate(&self) -> f64 {
+        self.supposed.unwrap_or(0.0).max(self.rate)
     }
 
     /// Returns the octets that may be asked for in a second.
@@ -66,14 +112,15 @@ impl Allowance {
         self.level -= octets;
     }
 
-    /// Returns `true` if nothing has come for a while, so that no queue on the way holds answers.
-    pub(super) fn is_idle(&self, now: Time) -> bool {
-        self.arrivals.back().is_none_or(|&(at, _)| now.since(at) > QUEUED)
+    /// Returns `true` if no queue on the way holds answers: nothing has come for a while, or the last queue has had the
+    /// time to empty.
+    pub(super) fn has_drained(&self, now: Time) -> bool {
+        now >= self.drained_by || self.arrivals.back().is_none_or(|&(at, _)| now.since(at) > QUEUED)
     }
 
     /// Records that `octets` came.
     pub(super) fn arrived(&mut self, now: Time, octets: u32) {
-        while self.arrivals.front().is_some_and(|&(at, _)| now.since(at) > QUEUED)
+        while self.arrivals.front().is_some_and(|&(at, _)| now.since(at) > MEASURED)
             || self.arrivals.len() >= MOST_ARRIVALS
         {
             self.arrivals.pop_front();
@@ -81,27 +128,74 @@ impl Allowance {
         self.arrivals.push_back((now, octets));
     }
 
-    /// Judges an answer that came `late` after the shortest possible time. Answers that wait in a queue show the rate of
-    /// the return: that of their arrivals. Returns `true` if they do.
-    pub(super) fn judge(&mut self, now: Time, late: Span) -> bool {
+    /// Returns the octets a second that arrived in the last `window`.
+    fn arrival_rate(&self, now: Time, window: Span) -> f64 {
+        let recent = self.arrivals.iter().rev().take_while(|&&(at, _)| now.since(at) <= window);
+        recent.map(|&(_, octets)| f64::from(octets)).sum::<f64>() / window.as_secs_f64()
+    }
+
+    /// Judges an answer that came `late` after the shortest possible time, where answers take about `trip`. Returns
+    /// `true` if answers wait in a queue.
+    pub(super) fn judge(&mut self, now: Time, late: Span, trip: Span) -> bool {
         if self.given || now < self.judged_until {
             return false;
         }
-        let octets: u32 = self.arrivals.iter().map(|&(_, octets)| octets).sum();
-        if late < QUEUED {
-            if f64::from(octets) < self.per_second() * QUEUED.as_secs_f64() * 0.8 {
-                return false;
-            }
-            self.rate = (self.rate * 1.02).min(self.most);
-            self.judged_until = now + Span::from_secs(1);
+        if self.delays.len() == COMPARED.1 {
+            self.delays.pop_front();
+        }
+        self.delays.push_back(late);
+        // The first message in this time may have been sent before it.
+        let first =
+            self.arrivals.iter().find(|&&(at, _)| now.since(at) <= PROVEN).map_or(0, |&(_, octets)| octets);
+        let proven = self.arrival_rate(now, PROVEN) - f64::from(first) / PROVEN.as_secs_f64();
+        self.carried = self.carried.max(proven);
+        if self.delays.len() < COMPARED.0 {
             return false;
         }
-        let arrives = f64::from(octets) / QUEUED.as_secs_f64();
-        self.rate = (arrives * CARRIED).clamp(LEAST, self.rate);
-        self.most = self.rate * REGAINED;
-        // Nothing more is asked for until the queue is empty.
-        self.level = self.level.min(0.0) - late.as_secs_f64() * self.rate;
-        self.judged_until = now + late + Span::from_secs(2);
+        let mut delays: Vec<Span> = self.delays.iter().copied().collect();
+        delays.sort_unstable();
+        let median = delays[delays.len() / 2];
+        if median < QUEUED {
+            if median < PROMPT {
+                self.raise(now, trip);
+            }
+            return false;
+        }
+        let arrives = self.arrival_rate(now, median.min(MEASURED));
+        self.lower(now, arrives, median);
         true
+    }
+
+    /// Takes `carries` octets a second for the rate of the return, because answers to calls for more wait in a queue of
+    /// `queue` or are lost. Nothing more is asked for until the queue is empty.
+    pub(super) fn lower(&mut self, now: Time, carries: f64, queue: Span) {
+        self.rate = (carries.max(self.carried) * CARRIED).clamp(LEAST, self.rate.max(LEAST));
+        let again = if self.supposed.is_none() { self.most * LOWERED } else { 0.0 };
+        self.most = (self.rate * REGAINED).max(again);
+        self.supposed = None;
+        self.level = self.level.min(0.0) - queue.as_secs_f64() * self.rate;
+        self.drained_by = now + LONGEST_QUEUE;
+        self.wait_until(now + queue + Span::from_secs(2));
+    }
+
+    /// Returns `true` if the user has given the rate.
+    pub(super) fn is_given(&self) -> bool {
+        self.given
+    }
+
+    /// Raises the rate, if the return has carried most of what may be asked for at the present one.
+    fn raise(&mut self, now: Time, trip: Span) {
+        let window = Span::from_secs(1);
+        if self.arrival_rate(now, window) < self.per_second() * ARRIVES {
+            return;
+        }
+        let (factor, pause) = if self.supposed.is_some() { (2.0, trip + QUEUED) } else { (1.02, window) };
+        self.rate = (self.rate * factor).min(self.most).max(self.rate);
+        self.wait_until(now + pause);
+    }
+
+    fn wait_until(&mut self, time: Time) {
+        self.judged_until = time;
+        self.delays.clear();
     }
 }

@@ -3,58 +3,73 @@
 //! In a round the sender calls one range of places after the other, as fast as the return channel carries the answers.
 //! Receivers that have not registered do so; receivers that are complete report it. The first round also counts them: it
 //! begins with a small part of the places, and the part grows until some answer. Answers of the ranges called so far
-//! tell how many there are. A round begins anew when most receivers have become complete, and when the one before is
-//! over, until one brings no answer.
+//! tell how many there are. A round of reports begins when the first pass is over. Another round follows each, until one
+//! brings nothing new.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `allowance.rs` | the return's rate, and what may be asked for |
 //! | `foresight.rs` | parity ahead for many receivers |
+//! | `hearing.rs` | answers to calls |
 //! | `polls.rs` | requests that a part of the receivers answer |
+//! | `rounds.rs` | one round after the other, and the end of the turns |
 
 mod allowance;
 mod foresight;
+mod hearing;
 mod polls;
+mod rounds;
 
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
+use alloc::collections::{BTreeSet, VecDeque};
 
-use farcast_core::{BitRate, Message as _, Span, Time};
+use farcast_core::{BitRate, Span, Time};
 
-use super::{Phase, Sender, Timer};
+use super::{Sender, Timer};
 use crate::config::{Group, Pace, PassWait};
-use crate::message::{Body, ClientId, Completion, Message};
-use crate::turn::{HeardData, PLACES, Turn, place};
+use crate::message::ClientId;
+use crate::turn::{PLACES, Turn};
 
 use allowance::Allowance;
 use foresight::LossSample;
 use polls::Polls;
 
-/// Octets of a registration, and of a report with it, with their headers.
-const REGISTRATION: f64 = 116.0;
-const REPORT: f64 = 216.0;
+/// Octets of a registration with its headers, and of a message that reports the complete product.
+const FIRST: f64 = 116.0;
+const REPORT: f64 = 100.0;
+/// Octets of a registration without a proof and a report with one, which follow each other where a sender asks for
+/// proofs, and of the report alone.
+const FIRST_PROVED: f64 = 240.0;
+const REPORT_PROVED: f64 = 112.0;
+/// Octets of a registration and a Done, where receivers do not take turns.
+const APART: f64 = 216.0;
 /// Number of receivers that an open group is taken to have, at most, before any is known.
 const MOST: f64 = 131_072.0;
 /// Divisor of the sender's rate: the rate of the return before it is known.
 const RETURN: f64 = 30.0;
 /// Shortest and longest time from one call to the next.
 const STEP: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
-/// Round trip that is assumed before the first answer.
-const TRIP: f64 = 0.6;
+/// Round trip that is assumed before the first answer, unless the user has set a longer one than the default.
+const TRIP: Span = Span::from_millis(600);
+const DEFAULT_TRIP: Span = Span::from_secs(1);
+/// Part of the sender's rate that calls without answers may take, and the octets of a call with its headers.
+const CALLS: f64 = 0.1;
+const CALL: f64 = 80.0;
+/// Part of the return's rate that those who speak at once may take in a second.
+const SPOKEN: f64 = 0.7;
 /// Number of receivers that may always speak at once.
 const HANDFUL: f64 = 4.0;
 /// Age up to which announcements repeat a call, so that the first ones all carry the first call.
 const FRESH: Span = Span::from_millis(50);
 /// Number of answers from which the number of receivers is estimated.
 const FEW: f64 = 3.0;
+/// Number of answers from which those of other ranges are predicted.
+const TELLING: f64 = 20.0;
 /// Part of the places whose answers outweigh what was expected.
 const SURE: f64 = 0.05;
 /// Number of settled ranges of which late answers count.
 const REMEMBERED: usize = 64;
 /// Octets of a datagram's headers.
 pub(super) const HEADERS: u32 = 28;
-/// Time from one round of registrations to the next.
-const PAUSE: Span = Span::from_secs(5);
 
 /// Range of places that was called.
 #[derive(Clone, Copy, Debug)]
@@ -63,21 +78,35 @@ struct Called {
     end: u64,
     at: Time,
     spread: Span,
-    /// Number of answers that were expected, and of those that came.
+    /// Number of answers that were expected at most, that were likely by the ranges before (0 if these are few), the
+    /// octets of each, and the number of those that came.
     expected: f64,
+    likely: f64,
+    octets: f64,
     heard: f64,
 }
 
 /// State of the turns.
+///
+/// | number | meaning |
+/// |---|---|
+/// | `most` | receivers that may come, by the limit of an open group or the list of a closed one |
+/// | `prior` | receivers that may speak in this round, before any answer to it |
+/// | `answers` | answers from the settled ranges of this round; `answers / settled` of all places is the estimate |
+/// | `counted` | largest estimate of a round before |
 #[expect(clippy::struct_excessive_bools, reason = "each says something else of the round")]
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
     on: bool,
+    /// `true` if receivers have taken turns.
+    taken: bool,
     /// `true` while the round shows for the first time how many receivers there are.
     counts: bool,
     /// `true` while a queue on the return empties that answers have filled.
     drains: bool,
     allowance: Allowance,
+    /// `true` if the sender asks for proofs.
+    proofs: bool,
     round: u16,
     /// First place that the round has not called yet.
     next: u64,
@@ -88,6 +117,9 @@ pub(super) struct Turns {
     /// Places of the round's other ranges, and the answers from them.
     settled: f64,
     answers: f64,
+    /// Answers that were likely from those ranges of the round for which that is known, and those that came.
+    likely: f64,
+    heard: f64,
     /// Number of receivers that were expected to speak when the round began, and of those that may come at most.
     prior: f64,
     most: f64,
@@ -98,10 +130,18 @@ pub(super) struct Turns {
     /// Last call, and its time.
     last: Option<Turn>,
     called_at: Time,
-    /// Shortest time from a call to its answer.
+    /// Shortest time from a call to its answer, and the one that is assumed before the first answer.
     shortest: Option<Span>,
+    trip: Span,
+    /// Shortest time from one call to the next.
+    shortest_step: Span,
     /// Receivers whose reports have not been confirmed.
-    unconfirmed: Vec<ClientId>,
+    unconfirmed: BTreeSet<ClientId>,
+    /// Receivers that have spoken in this round, at most [`SPEAKERS`](hearing::SPEAKERS).
+    speakers: BTreeSet<ClientId>,
+    /// `true` if this round has brought something that the sender did not know: a member, a complete receiver, one that
+    /// lacks its confirmation, or a need for repair. Forged messages bring nothing of this.
+    news: bool,
     losses: LossSample,
     polls: Polls,
     /// Time since which rounds bring no answer.
@@ -109,24 +149,28 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(pace: Pace, return_rate: Option<BitRate>) -> Self {
-        let assumed = match pace {
-            Pace::Rate { rate, .. } => rate.as_bps() as f64 / 8.0 / RETURN,
+    pub(super) fn new(pace: Pace, return_rate: Option<BitRate>, proofs: bool) -> Self {
+        let octets = |rate: BitRate| rate.as_bps() as f64 / 8.0;
+        let forward = match pace {
+            Pace::Rate { rate, .. } => octets(rate),
             // There are no turns then.
             Pace::Window { .. } => 0.0,
         };
-        let rate = return_rate.map_or(assumed, |rate| rate.as_bps() as f64 / 8.0);
         Self {
             on: false,
+            taken: false,
             counts: true,
             drains: false,
-            allowance: Allowance::new(rate, return_rate.is_some()),
+            allowance: Allowance::new(return_rate.map(octets), forward / RETURN, forward),
+            proofs,
             round: 0,
             next: 0,
             called: VecDeque::new(),
             past: VecDeque::new(),
             settled: 0.0,
             answers: 0.0,
+            likely: 0.0,
+            heard: 0.0,
             prior: MOST,
             most: MOST,
             reports: false,
@@ -134,10 +178,24 @@ impl Turns {
             last: None,
             called_at: Time::ZERO,
             shortest: None,
-            unconfirmed: Vec::new(),
+            trip: TRIP,
+            shortest_step: STEP.0.max(Span::from_secs_f64((CALL / (forward * CALLS).max(1.0)).min(10.0))),
+            unconfirmed: BTreeSet::new(),
+            speakers: BTreeSet::new(),
+            news: false,
             losses: LossSample::default(),
             polls: Polls::default(),
             quiet_since: None,
+        }
+    }
+
+    /// Returns the octets that a receiver sends when it is called, on average, if a part of them has `registered`.
+    fn octets(&self, registered: f64) -> f64 {
+        match (self.reports, self.proofs) {
+            (false, false) => FIRST,
+            (false, true) => FIRST_PROVED,
+            (true, false) => REPORT,
+            (true, true) => FIRST_PROVED + (REPORT_PROVED - FIRST_PROVED) * registered,
         }
     }
 
@@ -147,14 +205,14 @@ impl Turns {
             return self.prior;
         }
         let heard = self.answers;
-        let upper = ((heard + 2.0 + 2.0 * libm::sqrt(heard)) * PLACES as f64 / self.settled).min(MOST * 32.0);
+        let upper = ((heard + 2.0 + 2.0 * libm::sqrt(heard)) * PLACES as f64 / self.settled).min(self.most);
         // The first ranges may have been called too early, or have lost the call.
         if self.settled < PLACES as f64 * SURE && !self.counts { upper.max(self.prior) } else { upper }
     }
 
     /// Time from a call until its answers have come.
     fn settles_in(&self, spread: Span) -> Span {
-        let trip = self.shortest.unwrap_or(Span::from_secs_f64(TRIP * 2.0));
+        let trip = self.shortest.unwrap_or(self.trip * 2);
         trip + spread + Span::from_millis(100)
     }
 
@@ -170,7 +228,10 @@ impl Turns {
             self.past.push_back(range);
             self.settled += (range.end - range.first) as f64;
             self.answers += range.heard;
-            self.allowance.take((range.heard - range.expected).min(0.0) * REPORT);
+            if range.likely > 0.0 {
+                (self.likely, self.heard) = (self.likely + range.likely, self.heard + range.heard);
+            }
+            self.allowance.take((range.heard - range.expected).min(0.0) * range.octets);
         }
     }
 
@@ -178,21 +239,28 @@ impl Turns {
     fn begin_round(&mut self, prior: f64, reports: bool) {
         if self.settled > 0.0 {
             // The ranges that were called stand for all.
-            self.counted = self.counted.max(self.answers * PLACES as f64 / self.settled);
+            let estimate = self.answers * PLACES as f64 / self.settled;
+            self.counted = self.counted.max(estimate.min(self.most));
         }
         self.counts = false;
         self.round = self.round.wrapping_add(1);
         (self.next, self.settled, self.answers) = (0, 0.0, 0.0);
+        (self.likely, self.heard) = (0.0, 0.0);
         (self.prior, self.reports) = (prior.max(1.0), reports);
         self.called.clear();
         self.past.clear();
+        self.speakers.clear();
+        self.news = false;
     }
 
     /// Returns the time from one call to the next.
     fn step(&self) -> Span {
-        let left = (PLACES - self.next) as f64 / PLACES as f64 * self.upper() * REPORT;
+        let left = (PLACES - self.next) as f64 / PLACES as f64 * self.upper() * self.octets(0.0);
         let time = left / self.allowance.per_second().max(1.0) / 20.0;
-        if self.is_blind() { STEP.0 } else { Span::from_secs_f64(time.min(60.0)).clamp(STEP.0, STEP.1) }
+        if self.is_blind() {
+            return self.shortest_step;
+        }
+        Span::from_secs_f64(time.min(60.0)).clamp(self.shortest_step, self.shortest_step.max(STEP.1))
     }
 
     /// Returns `true` if too few receivers have answered to tell how many there are.
@@ -206,7 +274,7 @@ impl Turns {
         self.settle(now);
         let level = self.allowance.level(now);
         let left = PLACES - self.next;
-        self.drains &= !self.allowance.is_idle(now);
+        self.drains &= !self.allowance.has_drained(now);
         if left == 0 || level <= 0.0 || self.drains {
             return None;
         }
@@ -215,10 +283,11 @@ impl Turns {
         // Before a few answers have come, the called part grows by a factor that the return can still bear.
         let blind = self.is_blind();
         let places = if blind && self.next > 0 {
-            let most = (self.allowance.rate() * 2.0 / (5.0 * octets)).clamp(4.0, 64.0);
-            self.next as f64 * (libm::pow(most, STEP.0.as_secs_f64() / TRIP) - 1.0)
+            let most = (self.allowance.probable_rate() * 2.0 / (5.0 * octets)).clamp(4.0, 64.0);
+            self.next as f64
+                * (libm::pow(most, self.shortest_step.as_secs_f64() / self.trip.as_secs_f64()) - 1.0)
         } else if blind {
-            fits / 4.0
+            self.allowance.probable_rate() * SPOKEN / 4.0 / octets * PLACES as f64 / upper
         } else {
             // A sparse beginning must not mislead.
             fits.min((self.next as f64 * 4.0).max(fits / 4.0))
@@ -226,10 +295,12 @@ impl Turns {
         let count = (places.max(1.0) as u64).min(left);
         let (first, end) = (self.next, self.next + count);
         let expected = if blind { 0.0 } else { upper * count as f64 / PLACES as f64 };
+        let known = self.counts && self.answers >= TELLING;
+        let likely = if known { self.answers / self.settled * count as f64 } else { 0.0 };
         self.allowance.take(expected * octets);
         let few = expected * octets < self.allowance.rate() / 20.0;
         let spread = if few && self.shortest.is_some() { Span::ZERO } else { self.step() };
-        self.called.push_back(Called { first, end, at: now, spread, expected, heard: 0.0 });
+        self.called.push_back(Called { first, end, at: now, spread, expected, likely, octets, heard: 0.0 });
         self.next = end;
         let spread_ms = u16::try_from(spread.as_millis()).unwrap_or(u16::MAX);
         let turn = Turn { round: self.round, spread_ms, first: first as u32, last: (end - 1) as u32 };
@@ -248,7 +319,7 @@ impl Sender {
     pub(super) fn begin_turns(&mut self, now: Time) {
         let may_come = match &self.config.group {
             Group::Closed(listed) => listed.len() as f64,
-            Group::OpenLimited { limit } => f64::from(*limit).min(MOST),
+            Group::OpenLimited { limit } => f64::from(*limit),
             Group::OpenUnlimited => return,
         };
         // Without parity ahead, each receiver has to say what it lacks. Turns then only help if the return's rate is known.
@@ -257,16 +328,22 @@ impl Sender {
         // Where receivers set the pace, all of them answer anyway.
         let paced = matches!(self.config.pace, Pace::Rate { .. });
         let prompt = self.config.pass_wait == PassWait::Draft && paced && known;
-        if !self.config.turns || !prompt || may_come * REGISTRATION <= self.turns.allowance.per_second() {
+        let few = (self.turns.allowance.probable_rate() * SPOKEN / FIRST).max(HANDFUL);
+        // A receiver whose turn comes once data runs is late.
+        if !self.config.turns || !prompt || !self.config.late_entry || may_come <= few {
             return;
         }
-        self.turns.on = true;
-        (self.turns.prior, self.turns.most) = (may_come, may_come);
+        (self.turns.on, self.turns.taken) = (true, true);
+        (self.turns.prior, self.turns.most) = (may_come.min(MOST), may_come);
+        if self.config.round_trip > DEFAULT_TRIP {
+            self.turns.trip = self.config.round_trip;
+        }
         if matches!(self.config.group, Group::Closed(_)) {
             self.turns.counted = may_come;
         }
-        self.turns.call(now, REGISTRATION);
-        self.timers.set(Timer::Turn, now + STEP.0);
+        let octets = self.turns.octets(0.0);
+        self.turns.call(now, octets);
+        self.timers.set(Timer::Turn, now + self.turns.shortest_step);
     }
 
     /// Returns `true` if receivers speak by turns.
@@ -280,191 +357,6 @@ impl Sender {
         let last = self.turns.last.filter(|_| self.turns.on)?;
         let fresh = now.since(self.turns.called_at) < FRESH;
         Some(if fresh { last } else { Turn { first: 0, last: 0, ..last } })
-    }
-
-    /// Calls the next receivers, and confirms reports.
-    pub(super) fn next_turn(&mut self, now: Time) {
-        if !self.turns.on
-            || !matches!(self.phase, Phase::Announcing | Phase::Joining | Phase::Sending | Phase::Waiting)
-        {
-            return;
-        }
-        if matches!(self.config.group, Group::Closed(_)) && self.awaits_latecomers() {
-            // Whoever was not called yet had no chance to come.
-            self.timers.set(Timer::Latecomers, now + self.config.silence);
-        }
-        self.turns.settle(now);
-        self.settle_polls(now);
-        let mut wait = self.turns.step();
-        if self.turns.is_round_over() {
-            if self.ends_turns(now) {
-                return;
-            }
-            wait = self.follow_round(now, wait);
-        }
-        let registered = f64::from(self.members.active()) / self.group_size().max(1.0);
-        let octets =
-            if self.turns.reports { REPORT - REGISTRATION * registered.min(1.0) } else { REGISTRATION };
-        let turn = self.turns.call(now, octets);
-        self.confirm_by_turns(turn);
-        self.timers.set(Timer::Turn, now + wait);
-    }
-
-    /// Begins the round after one that is over. Returns the time until its first call.
-    fn follow_round(&mut self, now: Time, step: Span) -> Span {
-        let quiet = self.turns.answers == 0.0;
-        let since = self.turns.quiet_since.filter(|_| quiet).unwrap_or(now);
-        self.turns.quiet_since = quiet.then_some(since);
-        let prior = (self.turns.counted.max(self.turns.answers) / 10.0).max(self.turns.answers / 4.0);
-        let reports = self.turns.reports || self.progress.pass > 1 || self.phase == Phase::Waiting;
-        self.turns.begin_round(prior, reports);
-        // Confirmations of the last registrations are still to come.
-        if reports { step } else { PAUSE }
-    }
-
-    /// Ends the turns if few receivers are left that can still speak. Returns `true` if they are over.
-    fn ends_turns(&mut self, now: Time) -> bool {
-        // Their answers take a second of the return.
-        let at_once = (self.turns.allowance.per_second() / REPORT).max(HANDFUL);
-        let left = f64::from(self.members.active() + self.members.awaited());
-        let few = match self.phase {
-            // All were called, and all that answered may speak at once from now on.
-            Phase::Announcing | Phase::Joining | Phase::Sending
-                if self.full_pass() || self.progress.pass == 0 =>
-            {
-                let all = self.turns.counted.max(self.members.len() as f64).max(self.turns.answers);
-                all <= at_once && !self.turns.reports
-            }
-            Phase::Waiting => {
-                let quiet = self.turns.reports && self.turns.answers == 0.0 && self.is_quiet();
-                let long =
-                    self.turns.quiet_since.is_some_and(|since| now.since(since) >= self.config.silence);
-                quiet && (left <= at_once || long)
-            }
-            _ => false,
-        };
-        if few {
-            self.turns.on = false;
-            self.confirm_by_turns(None);
-            self.announce(now);
-            self.await_untold(now);
-            if self.phase == Phase::Waiting {
-                self.timers.set(Timer::StatusRetry, now);
-            }
-        }
-        few
-    }
-
-    /// Begins a round of reports, because the first pass is over.
-    pub(super) fn ask_for_reports(&mut self, now: Time) {
-        if self.turns.on && !self.turns.reports {
-            let (all, unknown) = (self.group_size(), self.turns.is_blind() || self.turns.drains);
-            self.turns.begin_round(all, true);
-            self.turns.counts = unknown;
-            // The last data is still on its way.
-            self.timers.set(Timer::Turn, now + STEP.0 * 2);
-        }
-    }
-
-    /// Sends a call and the confirmations that are due.
-    fn confirm_by_turns(&mut self, turn: Option<Turn>) {
-        let due = core::mem::take(&mut self.turns.unconfirmed);
-        let room = (self.config.datagram - crate::wire::HEADER_LEN - 20) / 4;
-        let pieces = due.chunks(room).map(<[ClientId]>::to_vec);
-        let mut pieces: Vec<Vec<ClientId>> = pieces.collect();
-        if pieces.is_empty() && turn.is_some() {
-            pieces.push(Vec::new());
-        }
-        for hosts in pieces {
-            for host in &hosts {
-                if let Some(member) = self.members.get_mut(*host) {
-                    member.confirmations += 1;
-                }
-            }
-            self.queue(Body::Completion(Completion { hosts: Some(hosts), turn }), self.config.private);
-        }
-    }
-
-    /// Confirms the reports that are due, because no further call follows.
-    pub(super) fn confirm_last_turns(&mut self) {
-        if self.turns.on {
-            self.confirm_by_turns(None);
-            self.turns.on = false;
-        }
-    }
-
-    /// Counts the octets of a message that came.
-    pub(super) fn count_arrival(&mut self, now: Time, message: &Message) {
-        if self.turns.on {
-            self.turns.allowance.arrived(now, message.wire_len(0) as u32 + HEADERS);
-        }
-    }
-
-    /// Confirms the report of `client` with the next call.
-    pub(super) fn confirm_by_turn(&mut self, client: ClientId) {
-        if !self.turns.unconfirmed.contains(&client) {
-            self.turns.unconfirmed.push(client);
-        }
-    }
-
-    /// Records that `client` spoke, perhaps because it was called.
-    ///
-    /// Unproved messages count too, because calls must not exceed what the return carries until proofs come. A forged
-    /// one only slows calls down.
-    pub(super) fn spoke(&mut self, now: Time, client: ClientId, round: Option<u16>) {
-        if !self.turns.on {
-            return;
-        }
-        // A report follows a registration, or is a copy.
-        let again = self.members.get(&client).is_some_and(|member| member.spoke == round);
-        if round != Some(self.turns.round) || again {
-            return;
-        }
-        if let Some(member) = self.members.get_mut(client) {
-            member.spoke = round;
-        }
-        let place = u64::from(place(self.config.transmission, self.turns.round, client));
-        let of = |range: &&mut Called| (range.first..range.end).contains(&place);
-        let turns = &mut self.turns;
-        let (since, spread) = if let Some(range) = turns.called.iter_mut().find(of) {
-            range.heard += 1.0;
-            if range.heard > range.expected {
-                turns.allowance.take(REGISTRATION);
-            }
-            (now.since(range.at), range.spread)
-        } else if let Some(range) = turns.past.iter_mut().find(of) {
-            turns.answers += 1.0;
-            turns.allowance.take(REGISTRATION);
-            (now.since(range.at), range.spread)
-        } else {
-            return;
-        };
-        let shortest = self.turns.shortest.map_or(since, |shortest| shortest.min(since));
-        if self.turns.shortest != Some(shortest) {
-            self.turns.shortest = Some(shortest);
-            if self.config.measure_round_trip {
-                self.round_trip.sample(now, shortest.max(Span::from_micros(100)));
-            }
-        }
-        let late = since.saturating_sub(spread).saturating_sub(shortest);
-        if self.turns.allowance.judge(now, late) && self.turns.counts {
-            // The return has lost some of the answers, so their number tells nothing.
-            self.turns.answers = 0.0;
-            self.turns.settled = 0.0;
-            let (most, reports) = (self.turns.most, self.turns.reports);
-            self.turns.begin_round(most, reports);
-            (self.turns.counts, self.turns.drains) = (true, true);
-            self.turns.polls = Polls::default();
-        }
-    }
-
-    /// Records the losses that the member `client` reports, once. Parity follows from them, so they are proved.
-    pub(super) fn note_losses(&mut self, client: ClientId, heard: Option<&HeardData>) {
-        let member = self.members.get_mut(client).filter(|member| self.turns.on && !member.told_losses);
-        if let (Some(member), Some(heard)) = (member, heard) {
-            member.told_losses = true;
-            self.turns.losses.note(heard, self.geometry.segments());
-        }
     }
 
     /// Returns the number of receivers, as far as it is known, and not too few.

@@ -24,6 +24,8 @@ const FEW: f64 = 6.0;
 const SILENT: f64 = 0.5;
 /// Part of the receivers from which their answers stand for the others.
 const TELLING: f64 = 0.2;
+/// Number of NAKs with which a receiver answers a request at most.
+const MOST_NAKS: f64 = 64.0;
 /// Number of requests of which the answers are counted.
 const REMEMBERED: usize = 64;
 
@@ -38,6 +40,8 @@ struct Poll {
     share: f64,
     expected: f64,
     heard: f64,
+    /// `true` if an answer needs something that can be sent.
+    needed: bool,
 }
 
 /// State of the requests.
@@ -55,11 +59,18 @@ pub(super) struct Polls {
     unknown: BTreeSet<u32>,
     /// Number of NAKs that are expected if all are asked about all blocks, besides these.
     left: f64,
-    /// `true` if all were asked about all blocks, and none answered.
+    /// `true` if all were asked about all blocks, and none needs anything that can be sent.
     quiet: bool,
+    /// Number of DTUs that are sent again for receivers that have not proved themselves.
+    unproved: u64,
 }
 
 impl Polls {
+    /// Forgets all answers.
+    pub(super) fn forget(&mut self) {
+        *self = Self { unproved: self.unproved, ..Self::default() };
+    }
+
     fn upper(heard: f64, share: f64) -> f64 {
         // A cautious value after silence would let the part grow too slowly.
         let more = if heard == 0.0 { SILENT } else { 2.0 + 2.0 * libm::sqrt(heard) };
@@ -90,7 +101,9 @@ impl Sender {
                 + polls.left
                 + polls.untold.values().sum::<f64>()
                 + polls.unknown.iter().map(behind).sum::<f64>();
-            polls.all.unwrap_or((before * 2.0).max(polls.single.unwrap_or(size)))
+            // In a restart nothing has been sent yet, and each receiver may lack some of each block.
+            let first = if self.progress.pass == 0 { size * many.min(MOST_NAKS) } else { size };
+            polls.all.unwrap_or((before * 2.0).max(polls.single.unwrap_or(first)))
         };
         let asked = asked.min(size * many).max(1.0);
         let level = self.turns.allowance.level(now);
@@ -109,7 +122,16 @@ impl Sender {
         if polls.sent.len() == REMEMBERED {
             polls.sent.pop_front();
         }
-        polls.sent.push_back(Poll { pass, blocks, at: now, spread, share, expected, heard: 0.0 });
+        polls.sent.push_back(Poll {
+            pass,
+            blocks,
+            at: now,
+            spread,
+            share,
+            expected,
+            heard: 0.0,
+            needed: false,
+        });
         // Requests have places of their own, apart from those of the rounds.
         let round = polls.round | 0x8000;
         let last = ((share * PLACES as f64) as u64).clamp(1, PLACES) - 1;
@@ -117,13 +139,17 @@ impl Sender {
         Some(Turn { round, spread_ms, first: 0, last: last as u32 })
     }
 
-    /// Counts a NAK for `block` after `pass`.
-    pub(in crate::sender) fn count_answer(&mut self, pass: u32, block: u32) {
+    /// Counts a NAK for `block` after `pass`, of a receiver that `needs` something that can be sent.
+    pub(in crate::sender) fn count_answer(&mut self, pass: u32, block: u32, needs: bool) {
+        if !self.turns.on {
+            return;
+        }
         let polls = &mut self.turns.polls;
-        polls.quiet = false;
+        polls.quiet &= !needs;
         let of = |poll: &&mut Poll| poll.pass == pass && poll.blocks.contains(block);
         if let Some(poll) = polls.sent.iter_mut().rev().find(of) {
             poll.heard += 1.0;
+            poll.needed |= needs;
             if poll.heard > poll.expected {
                 self.turns.allowance.take(NAK);
             }
@@ -136,7 +162,17 @@ impl Sender {
         self.turns.settles_in(spread)
     }
 
-    /// Returns `true` if all receivers were asked about all blocks, and none answered.
+    /// Returns the number of DTUs that are sent again for receivers that have not proved themselves.
+    pub(in crate::sender) fn unproved_repairs(&self) -> u64 {
+        self.turns.polls.unproved
+    }
+
+    /// Records that `dtus` are sent again for a receiver that has not proved itself.
+    pub(in crate::sender) fn note_unproved_repairs(&mut self, dtus: u32) {
+        self.turns.polls.unproved += u64::from(dtus);
+    }
+
+    /// Returns `true` if all receivers were asked about all blocks, and none needs anything that can be sent.
     pub(in crate::sender) fn is_quiet(&self) -> bool {
         self.turns.polls.quiet
     }
@@ -183,7 +219,7 @@ impl Sender {
             }
             if poll.blocks.count() == self.geometry.blocks() && poll.pass == self.progress.pass {
                 polls.all = Some(upper);
-                polls.quiet = poll.share >= 1.0 && poll.heard == 0.0;
+                polls.quiet = poll.share >= 1.0 && !poll.needed;
             }
         }
     }

@@ -143,6 +143,7 @@ fn registration() -> impl Strategy<Value = Body> {
         |(server, entries, (name, segments_held, receive_buffer_bytes, nonce))| {
             let registration = Registration {
                 heard: None,
+                complete: None,
                 round: None,
                 server,
                 entries,

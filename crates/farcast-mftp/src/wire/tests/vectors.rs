@@ -206,6 +206,7 @@ fn registrations() -> Vec<Vector> {
     let entry = |client, serial, response| RegistrationEntry { client, serial, response };
     let plain = |entries| Registration {
         heard: None,
+        complete: None,
         round: None,
         server: server(),
         entries,
@@ -428,6 +429,7 @@ fn losses_and_rounds_are_read_as_they_are_written() {
         receive_buffer_bytes: None,
         nonce: None,
         heard: Some(heard),
+        complete: None,
         round: Some(9),
     };
     let message = Message::new(7, Body::Registration(registration));

@@ -1,0 +1,111 @@
+//! Answers to calls.
+
+use farcast_core::{Message as _, Span, Time};
+
+use super::super::Sender;
+use super::{Called, HEADERS};
+use crate::message::{ClientId, Message};
+use crate::turn::{HeardData, place};
+
+/// Number of receivers of a round that are remembered to have spoken.
+pub(super) const SPEAKERS: usize = 1 << 18;
+
+/// Delay that an answer of an earlier round has at least.
+const OVERDUE: Span = Span::from_millis(1200);
+/// Number of answers that are compared with those that were likely, and the part of them that shows losses.
+const COMPARED: f64 = 50.0;
+const DROPPED: f64 = 0.6;
+
+impl Sender {
+    /// Counts the octets of a message that came.
+    pub(in crate::sender) fn count_arrival(&mut self, now: Time, message: &Message) {
+        if self.turns.on {
+            self.turns.allowance.arrived(now, message.wire_len(0) as u32 + HEADERS);
+        }
+    }
+
+    /// Records that a message has brought something new.
+    pub(in crate::sender) fn note_news(&mut self) {
+        self.turns.news = true;
+    }
+
+    /// Records that `client` spoke, perhaps because it was called. Only its first message of a round counts: others are
+    /// copies, or follow the sender's answer to the first.
+    ///
+    /// Unproved messages count too, because calls must not exceed what the return carries until proofs come.
+    pub(in crate::sender) fn spoke(&mut self, now: Time, client: ClientId, round: Option<u16>) {
+        let turns = &mut self.turns;
+        if !turns.on || round.is_none() || turns.speakers.len() >= SPEAKERS || !turns.speakers.insert(client)
+        {
+            return;
+        }
+        if round != Some(turns.round) {
+            // The answer belongs to a round that is over: it has waited for a long time.
+            return self.judge(now, OVERDUE, OVERDUE);
+        }
+        let place = u64::from(place(self.config.transmission, turns.round, client));
+        let of = |range: &&mut Called| (range.first..range.end).contains(&place);
+        let (since, spread) = if let Some(range) = turns.called.iter_mut().find(of) {
+            range.heard += 1.0;
+            if range.heard > range.expected {
+                turns.allowance.take(range.octets);
+            }
+            (now.since(range.at), range.spread)
+        } else if let Some(range) = turns.past.iter_mut().find(of) {
+            turns.answers += 1.0;
+            turns.allowance.take(range.octets);
+            (now.since(range.at), range.spread)
+        } else {
+            return;
+        };
+        let shortest = turns.shortest.map_or(since, |shortest| shortest.min(since));
+        if turns.shortest != Some(shortest) {
+            turns.shortest = Some(shortest);
+            if self.config.measure_round_trip {
+                self.round_trip.sample(now, shortest.max(Span::from_micros(100)));
+            }
+        }
+        let late = since.saturating_sub(spread).saturating_sub(shortest);
+        self.judge(now, late, shortest);
+    }
+
+    /// Judges an answer that came `late` after the shortest possible time, where answers take about `trip`.
+    fn judge(&mut self, now: Time, late: Span, trip: Span) {
+        if self.turns.allowance.judge(now, late, trip) && self.turns.counts {
+            self.count_anew();
+        }
+    }
+
+    /// Lowers the return's rate if far fewer receivers answer than the ranges before let expect: a short queue on the
+    /// return drops answers and hardly delays them.
+    pub(super) fn judge_losses(&mut self, now: Time) {
+        let turns = &mut self.turns;
+        let part = turns.heard / turns.likely.max(1.0);
+        if turns.allowance.is_given() || turns.likely < COMPARED || part > DROPPED {
+            return;
+        }
+        let carried = turns.allowance.per_second() * part;
+        turns.allowance.lower(now, carried, Span::ZERO);
+        self.count_anew();
+    }
+
+    /// Begins to count the receivers anew. The return has lost some of their answers, so the number of answers tells
+    /// nothing.
+    fn count_anew(&mut self) {
+        let turns = &mut self.turns;
+        (turns.answers, turns.settled) = (0.0, 0.0);
+        let (most, reports) = (turns.most.min(super::MOST), turns.reports);
+        turns.begin_round(most, reports);
+        (turns.counts, turns.drains) = (true, true);
+        turns.polls.forget();
+    }
+
+    /// Records the losses that the member `client` reports, once. Parity follows from them, so they are proved.
+    pub(in crate::sender) fn note_losses(&mut self, client: ClientId, heard: Option<&HeardData>) {
+        let member = self.members.get_mut(client).filter(|member| self.turns.on && !member.told_losses);
+        if let (Some(member), Some(heard)) = (member, heard) {
+            member.told_losses = true;
+            self.turns.losses.note(heard, self.geometry.segments());
+        }
+    }
+}
