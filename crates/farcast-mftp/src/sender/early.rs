@@ -17,7 +17,7 @@ use crate::wire;
 /// Time that receivers have to prepare for data after the announcement.
 const READY: Span = Span::from_millis(50);
 
-/// Further time for early data if receivers take turns.
+/// Least further time for early data if receivers take turns.
 const COUNTING: Span = Span::from_secs(3);
 
 /// Number of copies of the first announcement if data follows it. A receiver that misses the announcement misses all
@@ -34,7 +34,7 @@ impl Sender {
             return;
         }
         // The first receiver may be called later.
-        let counting = if self.by_turns() { COUNTING } else { Span::ZERO };
+        let counting = if self.by_turns() { COUNTING.max(self.first_answer_in()) } else { Span::ZERO };
         let progress = &mut self.progress;
         (progress.early_until, progress.pass) = (Some(now + READY + self.config.early_data + counting), 1);
         (progress.block, progress.step, progress.twice, progress.parity) =

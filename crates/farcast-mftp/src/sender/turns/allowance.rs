@@ -112,10 +112,14 @@ impl Allowance {
         self.level -= octets;
     }
 
-    /// Returns `true` if no queue on the way holds answers: nothing has come for a while, or the last queue has had the
-    /// time to empty.
+    /// Returns `true` if nothing has come for longer than `trip`, so that no queue on the way holds answers.
+    pub(super) fn is_idle(&self, now: Time, trip: Span) -> bool {
+        self.arrivals.back().is_none_or(|&(at, _)| now.since(at) > trip.max(QUEUED))
+    }
+
+    /// Returns `true` if the last queue has had the time to empty.
     pub(super) fn has_drained(&self, now: Time) -> bool {
-        now >= self.drained_by || self.arrivals.back().is_none_or(|&(at, _)| now.since(at) > QUEUED)
+        now >= self.drained_by || self.is_idle(now, Span::ZERO)
     }
 
     /// Records that `octets` came.

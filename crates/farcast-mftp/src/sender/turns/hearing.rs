@@ -12,6 +12,8 @@ pub(super) const SPEAKERS: usize = 1 << 18;
 
 /// Delay that an answer of an earlier round has at least.
 const OVERDUE: Span = Span::from_millis(1200);
+/// Number of times that the receivers are counted anew at most.
+const RECOUNTS: u8 = 2;
 /// Number of answers that are compared with those that were likely, and the part of them that shows losses.
 const COMPARED: f64 = 50.0;
 const DROPPED: f64 = 0.6;
@@ -53,6 +55,7 @@ impl Sender {
             (now.since(range.at), range.spread)
         } else if let Some(range) = turns.past.iter_mut().find(of) {
             turns.answers += 1.0;
+            range.heard += 1.0;
             turns.allowance.take(range.octets);
             (now.since(range.at), range.spread)
         } else {
@@ -86,6 +89,7 @@ impl Sender {
         }
         let carried = turns.allowance.per_second() * part;
         turns.allowance.lower(now, carried, Span::ZERO);
+        (turns.likely, turns.heard) = (0.0, 0.0);
         self.count_anew();
     }
 
@@ -93,6 +97,10 @@ impl Sender {
     /// nothing.
     fn count_anew(&mut self) {
         let turns = &mut self.turns;
+        if turns.recounts == RECOUNTS {
+            return;
+        }
+        turns.recounts += 1;
         (turns.answers, turns.settled) = (0.0, 0.0);
         let (most, reports) = (turns.most.min(super::MOST), turns.reports);
         turns.begin_round(most, reports);

@@ -48,9 +48,14 @@ const MOST: f64 = 131_072.0;
 const RETURN: f64 = 30.0;
 /// Shortest and longest time from one call to the next.
 const STEP: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
-/// Round trip that is assumed before the first answer, unless the user has set a longer one than the default.
-const TRIP: Span = Span::from_millis(600);
+/// Round trip that is assumed before the first answer, at least and at most: the time of so many octets at the sender's
+/// rate, because a request for capacity comes before each answer on many narrow links. A longer one that the user has
+/// set, instead of the default, counts instead.
+const TRIP: (Span, Span) = (Span::from_millis(600), Span::from_secs(2));
+const TRIP_OCTETS: f64 = 60_000.0;
 const DEFAULT_TRIP: Span = Span::from_secs(1);
+/// Number of round trips within which few receivers are counted.
+const COUNTED_IN: u64 = 6;
 /// Part of the sender's rate that calls without answers may take, and the octets of a call with its headers.
 const CALLS: f64 = 0.1;
 const CALL: f64 = 80.0;
@@ -64,6 +69,13 @@ const FRESH: Span = Span::from_millis(50);
 const FEW: f64 = 3.0;
 /// Number of answers from which those of other ranges are predicted.
 const TELLING: f64 = 20.0;
+/// Part of the receivers counted before that must be left to speak, so that answers can be predicted from it.
+const CREDIBLE: f64 = 0.1;
+/// Number of answers that may be outstanding, as a multiple of those that the return carries in a round trip and a
+/// second.
+const OUTSTANDING: f64 = 1.5;
+/// Time beyond two round trips for which answers count as outstanding.
+const LATE: Span = Span::from_secs(4);
 /// Part of the places whose answers outweigh what was expected.
 const SURE: f64 = 0.05;
 /// Number of settled ranges of which late answers count.
@@ -102,6 +114,8 @@ pub(super) struct Turns {
     taken: bool,
     /// `true` while the round shows for the first time how many receivers there are.
     counts: bool,
+    /// Number of times that the receivers were counted anew.
+    recounts: u8,
     /// `true` while a queue on the return empties that answers have filled.
     drains: bool,
     allowance: Allowance,
@@ -160,6 +174,7 @@ impl Turns {
             on: false,
             taken: false,
             counts: true,
+            recounts: 0,
             drains: false,
             allowance: Allowance::new(return_rate.map(octets), forward / RETURN, forward),
             proofs,
@@ -178,7 +193,7 @@ impl Turns {
             last: None,
             called_at: Time::ZERO,
             shortest: None,
-            trip: TRIP,
+            trip: Span::from_secs_f64((TRIP_OCTETS / forward.max(1.0)).min(60.0)).clamp(TRIP.0, TRIP.1),
             shortest_step: STEP.0.max(Span::from_secs_f64((CALL / (forward * CALLS).max(1.0)).min(10.0))),
             unconfirmed: BTreeSet::new(),
             speakers: BTreeSet::new(),
@@ -269,13 +284,35 @@ impl Turns {
         heard < FEW && self.counts && self.counted == 0.0
     }
 
+    /// Returns the number of answers for each place that are likely by what is known; 0 if too little is.
+    fn density(&self) -> f64 {
+        if !self.counts && self.prior >= self.counted * CREDIBLE && self.counted > 0.0 {
+            return self.prior / PLACES as f64;
+        }
+        if self.answers >= TELLING { self.answers / self.settled } else { 0.0 }
+    }
+
+    /// Returns `true` if so many answers are outstanding that no more should be asked for. Where receivers contend for
+    /// the return, more would only collide with those. If nothing comes any more, they are taken to be lost.
+    fn awaits_answers(&mut self, now: Time, octets: f64) -> bool {
+        let trip = self.shortest.unwrap_or(self.trip);
+        if self.allowance.is_idle(now, trip) {
+            self.past.iter_mut().for_each(|range| range.likely = 0.0);
+        }
+        let recent = |range: &&Called| now.since(range.at) < LATE + trip * 2;
+        let outstanding: f64 =
+            self.called.iter().chain(&self.past).filter(recent).map(|range| range.likely - range.heard).sum();
+        let carried = self.allowance.per_second() * (trip.as_secs_f64() + 1.0) / octets;
+        outstanding > (carried * OUTSTANDING).max(HANDFUL * 2.0)
+    }
+
     /// Calls the next places, as many as the allowance admits.
     fn call(&mut self, now: Time, octets: f64) -> Option<Turn> {
         self.settle(now);
         let level = self.allowance.level(now);
         let left = PLACES - self.next;
         self.drains &= !self.allowance.has_drained(now);
-        if left == 0 || level <= 0.0 || self.drains {
+        if left == 0 || level <= 0.0 || self.drains || self.awaits_answers(now, octets) {
             return None;
         }
         let upper = self.upper();
@@ -295,8 +332,7 @@ impl Turns {
         let count = (places.max(1.0) as u64).min(left);
         let (first, end) = (self.next, self.next + count);
         let expected = if blind { 0.0 } else { upper * count as f64 / PLACES as f64 };
-        let known = self.counts && self.answers >= TELLING;
-        let likely = if known { self.answers / self.settled * count as f64 } else { 0.0 };
+        let likely = self.density() * count as f64;
         self.allowance.take(expected * octets);
         let few = expected * octets < self.allowance.rate() / 20.0;
         let spread = if few && self.shortest.is_some() { Span::ZERO } else { self.step() };
@@ -336,7 +372,7 @@ impl Sender {
         (self.turns.on, self.turns.taken) = (true, true);
         (self.turns.prior, self.turns.most) = (may_come.min(MOST), may_come);
         if self.config.round_trip > DEFAULT_TRIP {
-            self.turns.trip = self.config.round_trip;
+            self.turns.trip = self.turns.trip.max(self.config.round_trip);
         }
         if matches!(self.config.group, Group::Closed(_)) {
             self.turns.counted = may_come;
@@ -344,6 +380,11 @@ impl Sender {
         let octets = self.turns.octets(0.0);
         self.turns.call(now, octets);
         self.timers.set(Timer::Turn, now + self.turns.shortest_step);
+    }
+
+    /// Returns the time within which one of few receivers is called and has answered.
+    pub(super) fn first_answer_in(&self) -> Span {
+        self.turns.trip * COUNTED_IN
     }
 
     /// Returns `true` if receivers speak by turns.

@@ -24,6 +24,8 @@ const FEW: f64 = 6.0;
 const SILENT: f64 = 0.5;
 /// Part of the receivers from which their answers stand for the others.
 const TELLING: f64 = 0.2;
+/// Factor by which the part that answers grows at most from one request to the next.
+const WIDENS: f64 = 4.0;
 /// Number of NAKs with which a receiver answers a request at most.
 const MOST_NAKS: f64 = 64.0;
 /// Number of requests of which the answers are counted.
@@ -53,6 +55,8 @@ pub(super) struct Polls {
     single: Option<f64>,
     /// The same for a request about all blocks, since the last pass.
     all: Option<f64>,
+    /// Part of the receivers that were to answer the last request.
+    share: Option<f64>,
     /// Number of receivers that lack some of each block and did not say so, from the last request about it alone.
     untold: BTreeMap<u32, f64>,
     /// Blocks that so few were asked about that their answers tell nothing.
@@ -111,6 +115,9 @@ impl Sender {
         // At least one receiver answers, however thin the return is.
         let room = level.clamp(most / 20.0, most).max(octets);
         let share = if asked <= FEW { 1.0 } else { (room / (asked * octets)).min(1.0) };
+        // That a small part lacked nothing tells little about the whole.
+        let share = share.min(self.turns.polls.share.map_or(1.0, |before| before * WIDENS));
+        self.turns.polls.share = Some(share);
         // A few seldom come, and count when they do.
         let expected = if asked <= FEW { 0.0 } else { asked * share };
         self.turns.allowance.take(expected * octets);
