@@ -243,7 +243,7 @@ impl Turns {
             self.past.push_back(range);
             self.settled += (range.end - range.first) as f64;
             self.answers += range.heard;
-            if range.likely > 0.0 {
+            if range.likely > 0.0 && self.answers >= TELLING {
                 (self.likely, self.heard) = (self.likely + range.likely, self.heard + range.heard);
             }
             self.allowance.take((range.heard - range.expected).min(0.0) * range.octets);
@@ -289,7 +289,7 @@ impl Turns {
         if !self.counts && self.prior >= self.counted * CREDIBLE && self.counted > 0.0 {
             return self.prior / PLACES as f64;
         }
-        if self.answers >= TELLING { self.answers / self.settled } else { 0.0 }
+        if self.answers >= FEW { self.answers / self.settled } else { 0.0 }
     }
 
     /// Returns `true` if so many answers are outstanding that no more should be asked for. Where receivers contend for
@@ -297,11 +297,12 @@ impl Turns {
     fn awaits_answers(&mut self, now: Time, octets: f64) -> bool {
         let trip = self.shortest.unwrap_or(self.trip);
         if self.allowance.is_idle(now, trip) {
-            self.past.iter_mut().for_each(|range| range.likely = 0.0);
+            self.past.clear();
         }
+        let density = self.density();
+        let open = |range: &Called| density * (range.end - range.first) as f64 - range.heard;
         let recent = |range: &&Called| now.since(range.at) < LATE + trip * 2;
-        let outstanding: f64 =
-            self.called.iter().chain(&self.past).filter(recent).map(|range| range.likely - range.heard).sum();
+        let outstanding: f64 = self.called.iter().chain(&self.past).filter(recent).map(open).sum();
         let carried = self.allowance.per_second() * (trip.as_secs_f64() + 1.0) / octets;
         outstanding > (carried * OUTSTANDING).max(HANDFUL * 2.0)
     }
