@@ -18,6 +18,8 @@ settings! {
     pub ANSWERS = Setting::new("answers", SettingKind::Words(&["group", "sender"])).option("answers", "WHOM");
     /// Number of times that the sender announces the end, and asks named receivers to confirm
     pub ROBUST = Setting::new("robust", SettingKind::Integer(1, 1000)).option("robust", "N");
+    /// Rate of the return channel that all receivers share, against implosion: receivers then speak by turns
+    pub RETURN_RATE = Setting::new("return_rate", SettingKind::Rate).option("return-rate", "RATE");
     /// Round trip to assume until one is measured
     pub ROUND_TRIP = Setting::new("round_trip", SettingKind::Span).option("rtt", "TIME");
     /// Most bytes that leave together, ahead of their time (1 ms at most) or after a late wake-up (5 ms to 20 ms)

@@ -100,6 +100,9 @@ pub struct SenderConfig {
     pub ackers: Vec<NodeId>,
     /// `true` if these receivers are asked after each object, and not only at the end.
     pub watermarks: bool,
+    /// Rate of the return channel that all receivers share. If these are so many that their answers would take more of
+    /// it than there is, they are asked in parts. `None` for a thirtieth of the rate.
+    pub return_rate: Option<BitRate>,
 }
 
 impl SenderConfig {
@@ -130,6 +133,7 @@ impl SenderConfig {
             robust: ROBUST,
             ackers: Vec::new(),
             watermarks: false,
+            return_rate: None,
         }
     }
 
@@ -142,9 +146,6 @@ impl SenderConfig {
         }
         if self.auto_parity > parity {
             return Err(ConfigError::AutoParity { auto: self.auto_parity, parity });
-        }
-        if self.ackers.len() * 4 > usize::from(self.segment_size) {
-            return Err(ConfigError::Ackers(self.ackers.len()));
         }
         if let Some(node) = invalid_node(&self.ackers, self.node) {
             return Err(ConfigError::Node(node));

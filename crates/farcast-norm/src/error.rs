@@ -46,8 +46,11 @@ pub enum ConfigError {
     /// A node id is one that no node may have, or one that two nodes have.
     #[error("{0} cannot take part: an id is 1 to 4294967294, and nobody else's")]
     Node(NodeId),
-    /// The list of receivers that are to acknowledge does not fit a segment.
-    #[error("{0} receivers are to acknowledge: their list does not fit a segment")]
+    /// The list of receivers that are to acknowledge a stream does not fit a segment.
+    #[error(
+        "{0} receivers are to acknowledge a stream, and their list does not fit a segment: name fewer, or choose larger \
+         segments"
+    )]
     Ackers(usize),
     /// A number is out of its range.
     #[error("{0} is out of range")]

@@ -101,6 +101,8 @@ pub struct Settings {
     pub unicast: bool,
     /// Robustness factor: number of repetitions of messages that must arrive.
     pub robust: u32,
+    /// Rate of the return channel that all receivers share; `None` for a thirtieth of `rate`.
+    pub return_rate: Option<BitRate>,
     /// Maximum octets that may leave together.
     pub burst: u64,
     /// Time after which the transfer is aborted.
@@ -124,6 +126,7 @@ impl Settings {
             backoff: None,
             unicast: false,
             robust: ROBUST,
+            return_rate: None,
             burst: 64 << 10,
             time_limit: Span::from_secs(24 * 3600),
         }
@@ -155,6 +158,7 @@ impl Settings {
         config.receivers = GroupSize::of(receivers.unwrap_or(UNKNOWN_GROUP).max(1).into());
         config.unicast = self.unicast || !sent.group.ip().is_multicast();
         config.robust = self.robust;
+        config.return_rate = self.return_rate;
         config.ackers = sent.ackers;
         config
     }

@@ -2,11 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use farcast_core::random::RandomStream;
+use farcast_core::stage::Port;
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_link::losses::{Bernoulli, NoLoss};
+use farcast_link::pipe::{Pipe, PipeConfig, QueueLimit};
 use farcast_norm::quantise::GroupSize;
-use farcast_norm::{Fec, NodeId, Norm, Population, ReceiverConfig, Sender, SenderConfig};
-use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
+use farcast_norm::{
+    Fec, NodeId, Norm, Population, ReceiverConfig, Sender, SenderConfig, SenderEvent, SenderOutcome,
+};
+use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Observer, Receivers, Star, StarConfig};
 
 const DELAY: Span = Span::from_millis(250);
 
@@ -69,4 +73,57 @@ fn what_is_asked_of_the_sender_alone_is_told_to_all() {
     // Nearly every receiver loses something of 715 segments. A receiver that hears the sender repeat requests need not
     // ask.
     assert!(complete == 20_000 && (100..5000).contains(&nacks), "{complete} {nacks}");
+}
+
+/// Events of a sender, with their times.
+#[derive(Default)]
+struct Told(Vec<(Time, SenderEvent)>);
+
+impl Observer<Norm> for Told {
+    fn wants_each(&self) -> bool {
+        false
+    }
+
+    fn told(&mut self, at: Time, event: &SenderEvent) {
+        self.0.push((at, *event));
+    }
+}
+
+#[test]
+fn ten_thousand_named_receivers_are_confirmed_as_fast_as_the_return_carries_it() {
+    const RECEIVERS: u32 = 10_000;
+    // A return of 64 kbit/s, with a queue of 3 kB.
+    let rate = BitRate::from_bps(64_000).unwrap();
+    let mut world = world(RECEIVERS, 0.01, |config| {
+        config.ackers = (0..RECEIVERS).map(|n| NodeId(n + 2)).collect();
+        (config.return_rate, config.unicast) = (Some(rate), true);
+        // Enough parity, so that there are few requests.
+        (config.parity, config.auto_parity) = (40, 15);
+    });
+    let pipe = PipeConfig {
+        rate: Some(rate),
+        queue: QueueLimit::Octets(3000),
+        delay: DELAY,
+        ..PipeConfig::default()
+    };
+    let pipe = Pipe::new(pipe, Port::Hub, RandomStream::derive(2, &[])).unwrap();
+    world.chains.push_return("return", Box::new(pipe));
+    world.back = Back::stages(BackLosses::Shared(Box::new(NoLoss)));
+    let mut told = Told::default();
+    let mut star = Star::new(world, Some(&mut told)).unwrap();
+    star.run();
+    let group = &star.groups()[0];
+    let complete = (0..RECEIVERS).map(|n| group.completed(n)).max().unwrap();
+    let answers = star.tally().return_datagrams - group.naks();
+    drop(star);
+    let &(end, outcome) = told.0.last().unwrap();
+    assert_eq!(outcome, SenderEvent::Ended(SenderOutcome::Acknowledged));
+    let took = end.since(complete).as_secs_f64();
+    // 60 octets of each receiver, at 8000 octets a second.
+    let least = f64::from(RECEIVERS) * 60.0 / 8000.0;
+    assert!((least..least * 1.5).contains(&took), "{took} s, and the return takes {least} s");
+    assert!(
+        answers < u64::from(RECEIVERS) * 102 / 100,
+        "a receiver answers once, if nothing is lost: {answers}"
+    );
 }

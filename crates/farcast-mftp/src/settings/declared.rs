@@ -9,7 +9,8 @@ use farcast_core::setting::{SettingKind, SettingSource, SettingType, SettingValu
 use farcast_core::units::Bytes;
 use farcast_core::{Setting, Span, settings};
 use farcast_delivery::settings::{
-    BURST, PARITY_WORDS, RATE as SENDING_RATE, ROUND_TRIP as ANY_ROUND_TRIP, TRANSFER_LIMIT as LIMIT,
+    BURST, PARITY_WORDS, RATE as SENDING_RATE, RETURN_RATE as SHARED_RETURN_RATE,
+    ROUND_TRIP as ANY_ROUND_TRIP, TRANSFER_LIMIT as LIMIT,
 };
 
 use super::{Fine, SendRate, Settings};
@@ -64,10 +65,6 @@ settings! {
     ANNOUNCE_LIMIT = Setting::new("announce_limit", SettingKind::Span).option("announce-time", "TIME");
     /// Refuse receivers that register after data has begun (late_entry = false)
     LATE_ENTRY = Setting::new("late_entry", SettingKind::Flag).flag("no-late-entry", "false");
-    /// Rate of the return channel that all receivers share, against implosion: receivers then speak by turns. By
-    /// default it is learnt
-    RETURN_RATE = Setting::new("return_rate", SettingKind::Rate).option("return-rate", "RATE")
-        .otherwise("learnt");
     /// Round trip to assume until one is measured. PGM measures none, so its receivers have the same option
     ROUND_TRIP = ANY_ROUND_TRIP;
     /// Abort after this long; MFTP counts from the first data on
@@ -97,6 +94,8 @@ settings! {
     /// A NAK begins the wait anew
     SRT_RESTART = Setting::new("restart_on_nak", SettingKind::Flag);
 }
+
+const RETURN_RATE: Setting = SHARED_RETURN_RATE.otherwise("learnt");
 
 impl Settings {
     /// Reads the settings of a transfer.

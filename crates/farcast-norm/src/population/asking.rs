@@ -1,6 +1,6 @@
 //! Requests of receivers: their times, and their suppression by requests of others.
 
-use alloc::collections::{BTreeMap, BinaryHeap};
+use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::ops::RangeInclusive;
@@ -32,8 +32,7 @@ pub(super) struct Waiting {
     /// Waiting receivers that have heard a request for INFO, and those that have heard one for the whole object.
     heard_info: Bitmap,
     heard_all: Bitmap,
-    /// Acknowledgements to send: time, receiver, point.
-    acks: Vec<(Time, u32, Point)>,
+    acks: Acks,
     /// Waits that have just begun (a buffer that is reused).
     begun: Vec<Reverse<(Time, u32)>>,
 }
@@ -47,7 +46,7 @@ impl Waiting {
             queue: BinaryHeap::new(),
             heard_info: Bitmap::new(receivers),
             heard_all: Bitmap::new(receivers),
-            acks: Vec::new(),
+            acks: Acks::default(),
             begun: Vec::new(),
         }
     }
@@ -102,8 +101,40 @@ impl Waiting {
 
     /// Returns the time of the next message.
     pub(super) fn due(&self) -> Time {
-        let acks = self.acks.iter().map(|&(at, ..)| at).min().unwrap_or(Time::NEVER);
+        let acks = self.acks.due();
         self.queue.peek().map_or(acks, |&Reverse((at, _))| at.min(acks))
+    }
+}
+
+/// Acknowledgements to send.
+#[derive(Clone, Debug, Default)]
+struct Acks {
+    times: BTreeSet<(Time, u32)>,
+    /// Point that each receiver acknowledges.
+    points: BTreeMap<u32, Point>,
+}
+
+impl Acks {
+    /// Returns the time of the next acknowledgement.
+    fn due(&self) -> Time {
+        self.times.first().map_or(Time::NEVER, |&(at, _)| at)
+    }
+
+    /// Changes the point that `receiver` is to acknowledge. Returns `true` if it is to acknowledge one.
+    fn renew(&mut self, receiver: u32, point: Point) -> bool {
+        self.points.get_mut(&receiver).map(|old| *old = point).is_some()
+    }
+
+    fn insert(&mut self, at: Time, receiver: u32, point: Point) {
+        self.times.insert((at, receiver));
+        self.points.insert(receiver, point);
+    }
+
+    /// Takes the next acknowledgement that is due at `now`.
+    fn pop(&mut self, now: Time) -> Option<(Time, u32, Point)> {
+        let &(at, receiver) = self.times.first().filter(|(at, _)| *at <= now)?;
+        self.times.pop_first();
+        self.points.remove(&receiver).map(|point| (at, receiver, point))
     }
 }
 
@@ -235,8 +266,7 @@ impl Population {
                 self.ask(at, receiver);
             }
         }
-        while let Some(place) = self.waiting.acks.iter().position(|&(at, ..)| at <= now) {
-            let (at, receiver, point) = self.waiting.acks.remove(place);
+        while let Some((at, receiver, point)) = self.waiting.acks.pop(now) {
             self.say(at, receiver, Answer::Flushed { id: 0, point });
         }
     }
@@ -297,12 +327,11 @@ impl Population {
         else {
             return;
         };
-        if let Some(due) = self.waiting.acks.iter_mut().find(|due| due.1 == receiver) {
-            due.2 = point;
+        if self.waiting.acks.renew(receiver, point) {
             return;
         }
         let spread = self.waits.acknowledgement(self.node(receiver), now, grtt(terms, &self.config));
-        self.waiting.acks.push((now + spread, receiver, point));
+        self.waiting.acks.insert(now + spread, receiver, point);
     }
 }
 

@@ -16,17 +16,58 @@ pub(crate) struct Grtt {
     peak: Span,
     /// Interval until the next probe.
     interval: Span,
-    /// Last sample of each named receiver; `None` if there may be others, because then the longest round trip is not
-    /// known.
-    named: Option<Vec<Span>>,
+    /// Samples of the named receivers; `None` if there may be others, because then the longest round trip is not known.
+    named: Option<Named>,
     /// `true` if the estimate was measured, and `false` if it was assumed.
     measured: bool,
+}
+
+/// Last sample of each named receiver.
+#[derive(Clone, Debug)]
+struct Named {
+    /// Samples, [`Span::ZERO`] of a receiver that has not answered yet.
+    samples: Vec<Span>,
+    /// Number of receivers that have not answered yet.
+    silent: usize,
+    /// Longest sample.
+    longest: Span,
+}
+
+impl Named {
+    fn new(receivers: usize) -> Self {
+        Self { samples: alloc::vec![Span::ZERO; receivers], silent: receivers, longest: Span::ZERO }
+    }
+
+    /// Notes a sample of the receiver at place `of`. Returns the longest sample if all receivers have answered.
+    fn sample(&mut self, of: usize, trip: Span) -> Option<Span> {
+        let sample = self.samples.get_mut(of)?;
+        let before = core::mem::replace(sample, trip);
+        self.silent -= usize::from(before.is_zero());
+        self.longest = self.longest.max(trip);
+        self.lose(before);
+        (self.silent == 0).then_some(self.longest)
+    }
+
+    fn remove(&mut self, of: usize) {
+        if of < self.samples.len() {
+            let before = self.samples.remove(of);
+            self.silent -= usize::from(before.is_zero());
+            self.lose(before);
+        }
+    }
+
+    /// Finds the longest sample anew, if `before` was it and is one no more.
+    fn lose(&mut self, before: Span) {
+        if before == self.longest {
+            self.longest = self.samples.iter().copied().max().unwrap_or(Span::ZERO);
+        }
+    }
 }
 
 impl Grtt {
     /// Makes an estimator. `named` is the number of receivers that are known by name, 0 where there may be others.
     pub(crate) fn new(estimate: Span, most: Span, named: usize) -> Self {
-        let named = (named > 0).then(|| alloc::vec![Span::ZERO; named]);
+        let named = (named > 0).then(|| Named::new(named));
         Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO, named, measured: false }
     }
 
@@ -36,7 +77,7 @@ impl Grtt {
 
     /// Leaves out the named receiver at place `of`; those behind it move up.
     pub(crate) fn forget(&mut self, of: usize) {
-        if let Some(named) = self.named.as_mut().filter(|named| of < named.len()) {
+        if let Some(named) = &mut self.named {
             named.remove(of);
         }
     }
@@ -49,11 +90,8 @@ impl Grtt {
         self.estimate = self.estimate.max(trip);
         match (&mut self.named, of) {
             (Some(named), Some(of)) => {
-                if let Some(sample) = named.get_mut(of) {
-                    *sample = trip;
-                }
-                if named.iter().all(|sample| !sample.is_zero()) {
-                    self.estimate = named.iter().copied().max().unwrap_or(trip);
+                if let Some(longest) = named.sample(of, trip) {
+                    self.estimate = longest;
                     self.measured = true;
                 }
             }

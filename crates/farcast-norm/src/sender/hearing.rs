@@ -15,16 +15,6 @@ const TOGETHER: u64 = 8;
 /// Precision of returned probe times: the time and the span since are each cut to microseconds.
 const STAMPED: Span = Span::from_micros(2);
 
-/// Receiver that is to acknowledge.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Acker {
-    pub(super) node: NodeId,
-    /// Number of objects, from the first, that it has acknowledged.
-    pub(super) has: u32,
-    /// `true` if its last request asked for nothing but withdrawn objects.
-    pub(super) is_bereft: bool,
-}
-
 impl Sender {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let Body::Receiver(said) = &message.body else { return Err(Reject::Unexpected) };
@@ -55,7 +45,7 @@ impl Sender {
     /// Measures the round trip with an answer to a probe.
     fn measure(&mut self, now: Time, of: NodeId, said: &FromReceiver) {
         if let Some(trip) = said.response.and_then(|response| Stamp::of(now).since(response)) {
-            self.grtt.sample(trip, self.ackers.iter().position(|acker| acker.node == of));
+            self.grtt.sample(trip, self.ackers.find(of));
         }
     }
 
@@ -77,8 +67,8 @@ impl Sender {
     ) -> Result<(), Reject> {
         let parity = self.config.parity.into();
         let parts = Check { objects: &self.objects, fec: self.config.fec, parity }.parts(requests)?;
-        if let Some(acker) = self.ackers.iter_mut().find(|acker| acker.node == from) {
-            acker.is_bereft = parts.lacks_withdrawn && parts.asked.is_empty();
+        if let Some(at) = self.ackers.find(from) {
+            self.ackers.set_bereft(at, parts.lacks_withdrawn && parts.asked.is_empty());
         }
         if parts.is_cut {
             // Requests for other objects, round trips and losses in the message still count.
@@ -152,12 +142,12 @@ impl Sender {
         if object >= self.objects.passed() {
             return Err(Reject::Unexpected);
         }
-        let acker = self.ackers.iter_mut().find(|acker| acker.node == node).ok_or(Reject::Stranger)?;
-        if acker.has > object {
+        let at = self.ackers.find(node).ok_or(Reject::Stranger)?;
+        if self.ackers.has(at) > object {
             return Err(Reject::Duplicate);
         }
-        acker.has = object + 1;
-        if acker.has < self.objects.count() {
+        self.ackers.acknowledge(at, object + 1);
+        if object + 1 < self.objects.count() {
             self.core.events.push_back(SenderEvent::Own(Reached { node, object: ObjectId::new(object) }));
             return Ok(());
         }
@@ -184,19 +174,6 @@ impl Sender {
     /// Returns `true` if receivers were named, and every one that is waited for has acknowledged everything.
     pub(super) fn is_settled(&self) -> bool {
         let named = !self.ackers.is_empty() || self.core.has_dismissed();
-        named && self.lacking(self.objects.count()).next().is_none()
-    }
-
-    /// Returns `true` if the last request of every receiver that has not acknowledged everything asked for nothing but
-    /// withdrawn objects.
-    pub(super) fn is_bereft(&self) -> bool {
-        let all = self.objects.count();
-        let mut lacking = self.ackers.iter().filter(|acker| acker.has < all).peekable();
-        lacking.peek().is_some() && lacking.all(|acker| acker.is_bereft)
-    }
-
-    /// Returns the named receivers that have not acknowledged the first `objects` objects.
-    pub(super) fn lacking(&self, objects: u32) -> impl Iterator<Item = NodeId> + '_ {
-        self.ackers.iter().filter(move |acker| acker.has < objects).map(|acker| acker.node)
+        named && self.ackers.are_done()
     }
 }

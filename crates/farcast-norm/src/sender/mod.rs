@@ -1,7 +1,9 @@
 //! Sender engine: sends objects at a controlled rate, and repairs them as receivers ask (RFC 5740 §5.1, §5.4, §5.5).
 
+mod ackers;
 mod ahead;
 mod asked;
+mod asking;
 mod congestion;
 mod departures;
 pub(crate) mod grtt;
@@ -32,11 +34,12 @@ use crate::message::{Body, Data, Flags, FromSender, Info, Message, Terms};
 use crate::quantise::Rtt;
 use crate::requests::BlockId;
 
+use ackers::Ackers;
 use asked::Asked;
+use asking::{Question, ReturnUse};
 use congestion::Control;
 use departures::Departures;
 use grtt::Grtt;
-use hearing::Acker;
 use objects::{Item, Objects};
 use patience::Patience;
 use schedule::Next;
@@ -83,13 +86,14 @@ pub struct Sender {
     probes: u16,
     /// Recent transmissions, which a requesting receiver may not have heard.
     departures: Departures,
-    /// Number of flushes since anything else was sent.
+    /// Number of rounds of flushes since anything else was sent. In a round each named receiver is asked once.
     flushes: u32,
     /// Receivers that are to acknowledge.
-    ackers: Vec<Acker>,
+    ackers: Ackers,
+    return_use: ReturnUse,
     /// `true` if an object was withdrawn before all of it was sent.
     is_cut_short: bool,
-    /// Number of objects of the last watermark flush, and the number of such flushes for it.
+    /// Number of objects of the last watermark flush, and the number of rounds of such flushes for it.
     watermark: (u32, u32),
     /// `true` if a request came by unicast since the last repetition of requests.
     unheard: bool,
@@ -111,14 +115,15 @@ impl Sender {
             timers: Timers::default(),
             control,
             asked: Asked::new(objects.count(), config.parity),
-            objects,
             grtt: Grtt::new(config.grtt, config.grtt_most, config.ackers.len()),
             patience: Patience::default(),
             sequence: 0,
             probes: 0,
             departures: Departures::default(),
             flushes: 0,
-            ackers: config.ackers.iter().map(|&node| Acker { node, has: 0, is_bereft: false }).collect(),
+            ackers: Ackers::new(&config.ackers, objects.count()),
+            return_use: ReturnUse::new(&config, objects.last(0)),
+            objects,
             is_cut_short: false,
             watermark: (0, 0),
             unheard: false,
@@ -205,7 +210,7 @@ impl Sender {
     fn flush(&mut self, now: Time) {
         self.core.phase = Phase::Waiting;
         self.control.rest(now);
-        let is_bereft = self.is_bereft();
+        let is_bereft = self.ackers.are_bereft();
         let most = if is_bereft { self.config.robust.min(BEREFT_FLUSHES) } else { self.config.robust };
         if self.flushes >= most || self.is_settled() {
             // Requests that are being gathered are still answered.
@@ -227,35 +232,16 @@ impl Sender {
         } else {
             wait.max(self.patience.left(now) / u64::from(most - self.flushes))
         };
-        self.flushes += 1;
-        self.outbox.push_back(self.flush_up_to(self.objects.count()));
+        let objects = self.objects.count();
+        let Question { nodes, ends_round, turn_in } = self.question(now, objects);
+        self.flushes += u32::from(ends_round);
+        self.flush_up_to(objects, nodes);
+        let wait = turn_in.map_or(wait, |turn_in| self.wait_for_turn(now, turn_in, ends_round, most));
         self.timers.set(Timer::Flush, now + wait);
     }
 
-    /// Returns the flush for the first `objects` objects, for the named receivers that have not acknowledged them.
-    fn flush_up_to(&self, objects: u32) -> FromSender {
-        FromSender::Flush { point: self.objects.last(objects - 1), ackers: self.lacking(objects).collect() }
-    }
-
-    /// Sends a watermark flush for the objects that were sent completely so far, unless too many were in vain (RFC 5740
-    /// §4.2.3.1). Returns `true` if it did.
-    fn mark(&mut self, now: Time) -> bool {
-        let passed = self.objects.passed();
-        if !self.config.watermarks || self.timers.is_set(Timer::Watermark) || self.objects.is_empty() {
-            return false;
-        }
-        let asked = if self.watermark.0 == passed { self.watermark.1 } else { 0 };
-        if passed == 0 || asked >= self.config.robust || self.lacking(passed).next().is_none() {
-            return false;
-        }
-        self.watermark = (passed, asked + 1);
-        self.outbox.push_back(self.flush_up_to(passed));
-        self.timers.set(Timer::Watermark, now + self.advertised().span() * 2);
-        true
-    }
-
     fn conclude(&mut self) {
-        let lost: Vec<_> = self.lacking(self.objects.count()).collect();
+        let lost = self.ackers.lost();
         let outcome = self.core.outcome(self.ackers.len(), lost.len(), self.is_cut_short);
         self.core.events.extend(lost.into_iter().map(SenderEvent::Lost));
         self.end(outcome);
@@ -381,6 +367,7 @@ impl Engine for Sender {
         }
         if self.objects.is_empty() {
             self.flushes = 0;
+            self.ackers.interrupt();
             self.flush(now);
         } else if !self.mark(now) {
             // A run ends at the next timer, which may change the schedule.
@@ -434,9 +421,7 @@ impl SenderEngine for Sender {
 
     fn dismiss(&mut self, _now: Time, who: &Proved<'_>) {
         let (node, all) = (NodeId(who.number.receiver()), self.objects.count());
-        let Some(at) = self.ackers.iter().position(|acker| acker.node == node && acker.has < all) else {
-            return;
-        };
+        let Some(at) = self.ackers.find(node).filter(|&at| self.ackers.has(at) < all) else { return };
         if self.core.ending.is_some() || self.core.phase == Phase::Ended {
             return;
         }

@@ -7,8 +7,8 @@ use farcast_core::setting::{SettingKind, SettingSource, SettingType as _, Settin
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Setting, settings};
 use farcast_delivery::settings::{
-    ANSWERS, BURST, GROUP_SIZE as RECEIVERS, PARITY_WORDS, RATE as SENDING_RATE, ROBUST, ROUND_TRIP,
-    SEGMENT_SIZE, TRANSFER_LIMIT,
+    ANSWERS, BURST, GROUP_SIZE as RECEIVERS, PARITY_WORDS, RATE as SENDING_RATE,
+    RETURN_RATE as SHARED_RETURN_RATE, ROBUST, ROUND_TRIP, SEGMENT_SIZE, TRANSFER_LIMIT,
 };
 
 use super::{RateControl, Settings};
@@ -45,6 +45,7 @@ settings! {
 }
 
 const GROUP_SIZE: Setting = RECEIVERS.otherwise("the number of named receivers, or 10000");
+const RETURN_RATE: Setting = SHARED_RETURN_RATE.otherwise("a thirtieth of --rate");
 
 impl Settings {
     /// Reads the settings of a transfer.
@@ -71,6 +72,7 @@ impl Settings {
             backoff: source.optional(&BACKOFF)?,
             unicast: source.choose(&ANSWERS, &[false, true], base.unicast)?,
             robust: source.get(&ROBUST, base.robust)?,
+            return_rate: source.optional(&RETURN_RATE)?,
             burst: source.get(&BURST, Bytes(base.burst))?.0,
             time_limit: source.get(&TRANSFER_LIMIT, base.time_limit)?,
             ..base
@@ -101,5 +103,6 @@ pub fn in_effect(config: &SenderConfig) -> Vec<(&'static Setting, SettingValue)>
     if let Pacing::NormCc { least } = config.pacing {
         all.push((&LEAST_RATE, least.to_value()));
     }
+    all.extend(config.return_rate.map(|rate| (&RETURN_RATE, rate.to_value())));
     all
 }

@@ -98,6 +98,9 @@ impl StreamSender {
     /// A setting that cannot work.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         config.check()?;
+        if config.ackers.len() * 4 > usize::from(config.segment_size) {
+            return Err(ConfigError::Ackers(config.ackers.len()));
+        }
         let kept = config.objects.first().map_or(0, |object| object.size);
         let block = u64::from(config.block_len) * u64::from(config.segment_size);
         let blocks = kept.div_ceil(block).max(2);

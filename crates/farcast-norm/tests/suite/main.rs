@@ -10,5 +10,6 @@ mod completion;
 mod congestion;
 mod hostile;
 mod laws;
+mod pieces;
 mod repair;
 mod several;

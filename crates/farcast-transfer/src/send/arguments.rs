@@ -7,7 +7,7 @@ use farcast_core::setting::{OptionForm, SettingKind, SettingOption};
 
 use super::settings::{Declared, ProtocolOptions, declared, option_word};
 use crate::ProtocolName;
-use crate::headings::{MFTP_AND_PGM, NORM_AND_MDP, NORM_AND_PGM, NORM_MDP_AND_PGM};
+use crate::headings::{MFTP_AND_NORM, MFTP_AND_PGM, NORM_AND_MDP, NORM_AND_PGM, NORM_MDP_AND_PGM};
 
 /// Option of a command line, with the setting of each protocol that has it.
 struct SharedOption {
@@ -35,6 +35,7 @@ fn heading(protocols: &[ProtocolName]) -> &'static str {
     use ProtocolName::{Mdp, Mftp, Norm, Pgm};
     match protocols {
         [one] => one.title(),
+        [Mftp, Norm] => MFTP_AND_NORM,
         [Mftp, Pgm] => MFTP_AND_PGM,
         [Norm, Mdp] => NORM_AND_MDP,
         [Norm, Pgm] => NORM_AND_PGM,
