@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use farcast_core::Time;
 use farcast_files::{ChangedFile, Compressed};
 use farcast_net::{PathNotice, SendNotice};
+use farcast_transfer::names::list;
 use farcast_transfer::sealing::Sealing;
 use farcast_transfer::send::{
     Changing, Controls, Preparation, Scanned, SendFace, SendMdp, SendMftp, SendNorm, SendOneWay, SendPgm,
@@ -32,9 +33,10 @@ mod tests;
 
 use predict::Predict;
 
-pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let job = &args.job;
+pub(crate) fn run(args: &mut SendArgs) -> Result<Exit, Failure> {
     check(args)?;
+    args.job.group.read_files()?;
+    let (args, job) = (&*args, &args.job);
     match job.protocol_name() {
         ProtocolName::Norm | ProtocolName::Pgm if job.stream.stream => stream::run(args),
         ProtocolName::Mftp => mftp::run(args),
@@ -59,6 +61,9 @@ fn check(args: &SendArgs) -> Result<(), Failure> {
         return Err(Failure::usage(
             "--report draws a transfer, and --predict sends nothing; farcast simulate --report draws a prediction",
         ));
+    }
+    for list in list::files(&args.job.group.receivers) {
+        outputs::distinct(&[("--receivers", Some(list)), ("--log", log), ("--report", page)])?;
     }
     report::check(&args.output, &args.page, &[("--plan", args.job.protocol.plan.as_deref())])
 }

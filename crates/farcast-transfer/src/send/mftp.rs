@@ -1,5 +1,6 @@
 //! Sending files by MFTP.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
@@ -322,6 +323,23 @@ fn settings(job: &SendJob) -> Result<Settings, Error> {
     Ok(Settings { start_on_demand: job.group.start_on_enter, draft: job.group.draft, ..settings })
 }
 
+/// Refuses two listed receivers with one identifier: 28 bits are left of a name, so that of ten thousand names two may
+/// well be alike.
+fn check_alike(job: &SendJob) -> Result<(), Error> {
+    let mut known: BTreeMap<ClientId, &str> = BTreeMap::new();
+    for name in &job.group.receivers {
+        let id = Invited::new(name).id;
+        if let Some(other) = known.insert(id, name) {
+            let origin = job.group.origins.of(name);
+            let origin = if origin.is_empty() { "--receivers: " } else { &origin };
+            return Err(Error::usage(format!(
+                "{origin}{other} and {name} look alike to MFTP ({id}): rename one of them there and here"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the one product of `files`.
 fn product(files: &Scanned) -> Result<&Outgoing, Error> {
     let [outgoing] = &files.objects[..] else { return Err(Error::failed("there is nothing to send")) };
@@ -368,6 +386,7 @@ fn check(job: &SendJob, to: Destination, settings: &Settings, sealed: bool) -> R
             "the plan says start_receivers, and with --unlimited nobody registers: leave one of them out",
         ));
     }
+    check_alike(job)?;
     let listed = job.group.receivers.len();
     if let Some(wanted) = settings.wait_for.filter(|&wanted| listed > 0 && wanted as usize > listed) {
         return Err(Error::usage(format!(

@@ -341,8 +341,13 @@ pub(super) fn named(job: &SendJob, sealing: Option<&Sealing>) -> Result<BTreeMap
     }
     let mut nodes = BTreeMap::new();
     for name in receivers {
-        if let Some(other) = nodes.insert(node::of_name(name)?, name.clone()) {
-            return Err(Error::usage(format!("--receivers: {other} and {name} are the same node")));
+        let origin = job.group.origins.of(name);
+        let node = node::of_name(name).map_err(|wrong| Error::usage(format!("{origin}{wrong}")))?;
+        if let Some(other) = nodes.insert(node, name.clone()) {
+            let origin = if origin.is_empty() { "--receivers: " } else { &origin };
+            return Err(Error::usage(format!(
+                "{origin}{other} and {name} are the same node: remove one of them"
+            )));
         }
     }
     Ok(nodes)
