@@ -51,7 +51,10 @@ pub mod settings;
 pub mod stream;
 mod turn;
 
-pub use face::{Controls, Preparation, ReceiverState, SendEvent, SendFace, SendOutcome, Verdict};
+pub use face::{
+    Controls, Lack, Preparation, ReceiverState, SendEvent, SendFace, SendOutcome, Standing, Unconfirmed,
+    Verdict,
+};
 pub use mdp::SendMdp;
 pub use mftp::{
     SendMftp, given_up, has_it, outcome_word as mftp_outcome_word, quit_reason,
@@ -202,6 +205,11 @@ pub trait SendProtocol: Sized {
     /// Returns the known receivers with their states.
     fn receivers(&self) -> Vec<ReceiverState>;
 
+    /// Returns the receivers that are not known to have everything, after a transmission.
+    fn unconfirmed(&self, _job: &SendJob, _report: &ReportOf<Self>) -> Vec<Unconfirmed> {
+        Vec::new()
+    }
+
     /// Returns the result of the transmission.
     fn verdict(&self, job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict;
 
@@ -234,6 +242,11 @@ pub struct Locked {
 }
 
 impl<P: SendProtocol> Sent<P> {
+    /// Returns the receivers that are not known to have everything.
+    pub fn unconfirmed(&self, job: &SendJob) -> Vec<Unconfirmed> {
+        self.protocol.unconfirmed(job, &self.report)
+    }
+
     /// Returns the result of the transfer.
     pub fn verdict(&self, job: &SendJob) -> Verdict {
         self.protocol.verdict(job, &self.report, self.late)

@@ -20,7 +20,7 @@ use super::scanned::scan_product;
 use super::turn::{Other, Turn};
 use super::{
     Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol,
-    Verdict, burst, datagram_to, path_mtu, receivers, settings,
+    Unconfirmed, Verdict, burst, datagram_to, path_mtu, receivers, settings,
 };
 use crate::host::Family;
 use crate::sealing::{self, Sealing};
@@ -288,6 +288,10 @@ impl SendProtocol for SendMftp {
 
     fn receivers(&self) -> Vec<ReceiverState> {
         self.receivers.clone()
+    }
+
+    fn unconfirmed(&self, job: &SendJob, report: &Report) -> Vec<Unconfirmed> {
+        verdict::unconfirmed(&report.sender, job.group.draft)
     }
 
     fn verdict(&self, job: &SendJob, report: &Report, _late: bool) -> Verdict {

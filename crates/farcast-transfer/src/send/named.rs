@@ -9,7 +9,7 @@ use farcast_delivery::nack::{NodeId, SenderEvent, SenderOutcome};
 use farcast_net::SendReport;
 use serde_json::{Value, json};
 
-use super::{ReceiverState, SendEvent, SendOutcome, Verdict, changed_files};
+use super::{ReceiverState, SendEvent, SendOutcome, Standing, Unconfirmed, Verdict, changed_files};
 use crate::ProtocolName;
 
 /// Named receivers, which are to acknowledge, by their nodes.
@@ -95,6 +95,16 @@ impl Named {
             complete: one.acknowledged,
         };
         self.receivers.values().map(told).collect()
+    }
+
+    /// Returns the receivers that have not acknowledged. `heard` returns the time at which a node was heard last.
+    pub(super) fn unconfirmed(&self, heard: impl Fn(NodeId) -> Option<Time>) -> Vec<Unconfirmed> {
+        let one = |(&node, one): (&NodeId, &Acker)| {
+            let heard = heard(node);
+            let standing = if heard.is_some() { Standing::Lacks } else { Standing::Absent };
+            Unconfirmed { name: one.label.clone(), address: None, standing, lacks: None, heard }
+        };
+        self.receivers.iter().filter(|(_, one)| one.acknowledged.is_none()).map(one).collect()
     }
 
     /// Returns the verdict for the last event of a transfer.

@@ -12,7 +12,7 @@ use super::stats::stats_table;
 use super::{
     Controls, Error, Exit, Failure, Predict, Preparation, Progress, Scanned, SendArgs, SendFace, SendNotice,
     SendProtocol, Sent, Steps, Value, changed_fields, compressed_fields, compressed_sentence, json,
-    notice_words, scan, send, size,
+    notice_words, scan, size, transfer,
 };
 use crate::progress::{MOST_LINES, overhead, part_of, rate, time_left, times_the_size};
 use crate::report::{End, Sending};
@@ -34,7 +34,7 @@ pub(super) fn run<P: Predict>(args: &SendArgs) -> Result<Exit, Failure> {
     }
     let stop = crate::interrupt::interrupted()?;
     let start = std::sync::atomic::AtomicBool::new(false);
-    let sent = send::<P>(job, &mut view, Controls { start: &start, stop: &stop })?;
+    let sent = transfer::<P>(args, &mut view, Controls { start: &start, stop: &stop })?;
     let how = view.close(&sent);
     if let Ok(Exit::Unknown) = how {
         view.steps.output.line("who has received it, nobody here can tell: receivers cannot answer");

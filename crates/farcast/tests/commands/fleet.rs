@@ -1,10 +1,11 @@
-//! Transfers to receivers that a file lists.
+//! Transfers to receivers that a file lists, and the list of those that lack something.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Place, member};
+use crate::common::{Place, member, wait_until};
 
 const RATE: [&str; 2] = ["--rate", "20 Mbit/s"];
 /// Protocols whose receivers are named where nothing is sealed.
@@ -83,4 +84,110 @@ fn a_list_is_not_written_over() {
         ended.assert_one_sentence(2, &["--receivers", option, "are one file"]);
     }
     assert_eq!(fs::read_to_string(path).unwrap(), "7\n");
+}
+
+const HEADER: &str = "receiver,address,state,lacks_segments,lacks_octets,unheard_s";
+
+/// Returns the rows of a list of receivers without everything.
+fn rows(path: &Path) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(path).unwrap();
+    let mut lines = text.split("\r\n").map(|line| line.split(',').map(str::to_owned).collect());
+    assert_eq!(lines.next(), Some(HEADER.split(',').map(str::to_owned).collect()), "{text}");
+    let mut rows: Vec<Vec<String>> = lines.collect();
+    assert_eq!(rows.pop(), Some(vec![String::new()]), "the last line ends: {text}");
+    rows
+}
+
+#[test]
+fn those_that_are_absent_are_listed_and_nobody_else() {
+    for (protocol, patience) in [
+        ("mftp", &["--silence", "1 s"][..]),
+        ("norm", &["--robust", "2", "--rtt", "20 ms"]),
+        ("mdp", &["--robust", "2", "--rtt", "20 ms"]),
+        ("pgm", &["--linger", "1 s"]),
+    ] {
+        let place = Place::new();
+        let file = place.file("product.bin", 10_000);
+        let (by, missing) = (["--protocol", protocol], place.path("missing.csv"));
+        let args = [&RATE[..], &by, patience, &["--missing", missing.to_str().unwrap()]].concat();
+        fs::write(&missing, "old").unwrap();
+
+        let receiver = place.receive("7", &by);
+        let list = listed(&place, "7\n8\n", "");
+        let sent = place.send(&[&file], &[&args[..], &["--receivers", &list]].concat()).wait();
+        assert_eq!(sent.summary()["exit_code"], 3, "{protocol}: {}", sent.summary());
+        assert_eq!(rows(&missing), [["8", "", "absent", "", "", ""]], "{protocol}");
+        receiver.succeed();
+
+        let receiver = place.receive("7", &by);
+        place.send(&[&file], &[&args[..], &["--receivers", "7"]].concat()).succeed();
+        assert!(rows(&missing).is_empty(), "{protocol}");
+        receiver.succeed();
+    }
+}
+
+#[test]
+fn a_sender_that_is_stopped_lists_what_receivers_lack() {
+    for protocol in ["mftp", "norm"] {
+        let place = Place::new();
+        let file = place.file("product.bin", 2_000_000);
+        let (by, missing) = (["--protocol", protocol], place.path("missing.csv"));
+        // By NORM the requests of a receiver name it.
+        let lossy = [&by[..], &["--simulate-loss", "20 %"]].concat();
+        let receiver = place.receive("7", &lossy);
+        let args = ["--rate", "4 Mbit/s", "--receivers", "7,8", "--missing", missing.to_str().unwrap()];
+        let sender = place.send(&[&file], &[&by[..], &args].concat());
+        receiver.until("joined");
+        let runs = |event: &Value| event["elapsed_s"].as_f64() > Some(1.5);
+        wait_until("some of it is sent", || sender.events().iter().any(runs));
+        sender.terminate();
+        sender.wait().assert_failed(1, &["stopped"]);
+        let rows = rows(&missing);
+        assert_eq!(rows.len(), 2, "{rows:?}");
+        let lacks = &rows[0];
+        assert_eq!((lacks[0].as_str(), lacks[2].as_str()), ("7", "lacks"), "{rows:?}");
+        assert!(lacks[5].parse::<f64>().unwrap() < 60.0, "{rows:?}");
+        if protocol == "mftp" {
+            let [segments, octets] = [3, 4].map(|at| lacks[at].parse::<u64>().unwrap());
+            assert!(segments > 0 && octets > segments && octets <= 2_000_000, "{rows:?}");
+            assert!(lacks[1].starts_with("127.0.0.1:"), "{rows:?}");
+        }
+        assert_eq!(rows[1], ["8", "", "absent", "", "", ""]);
+        drop(receiver);
+    }
+}
+
+#[test]
+fn a_transfer_that_does_not_begin_lists_all() {
+    let place = Place::new();
+    let (file, missing) = (place.file("product.bin", 2_000_000), place.path("missing.csv"));
+    let args = ["--rate", "1 Mbit/s", "--protocol", "norm", "--receivers", "7,8"];
+    let first = place.send(&[&file], &args);
+    first.until("started");
+    let option = ["--missing", missing.to_str().unwrap()];
+    place.send(&[&file], &[&args[..], &option].concat()).wait().assert_failed(1, &["in use"]);
+    assert_eq!(rows(&missing), [["7", "", "absent", "", "", ""], ["8", "", "absent", "", "", ""]]);
+}
+
+#[test]
+fn where_receivers_are_unknown_none_can_be_listed() {
+    let place = Place::new();
+    let file = place.file("product.bin", 1_000);
+    for (args, part) in [
+        (&["--protocol", "norm"][..], "name them with --receivers"),
+        (&["--one-way"], "one way nobody can confirm"),
+        (&["--unlimited"], "with --unlimited none is known"),
+    ] {
+        let args = [&RATE[..], args, &["--missing", "missing.csv"]].concat();
+        place.run("sender", place.send_command(&[&file], &args)).assert_one_sentence(2, &["--missing", part]);
+    }
+    let list = listed(&place, "7\n", "");
+    let path = place.path("stations.txt");
+    let args = [&RATE[..], &["--receivers", &list, "--missing", path.to_str().unwrap()]].concat();
+    place.run("sender", place.send_command(&[&file], &args)).assert_one_sentence(2, &["are one file"]);
+    let nowhere = place.path("no/missing.csv");
+    let args = [&RATE[..], &["--receivers", "7", "--missing", nowhere.to_str().unwrap()]].concat();
+    place
+        .run("sender", place.send_command(&[&file], &args))
+        .assert_one_sentence(2, &["--missing", "directory"]);
 }

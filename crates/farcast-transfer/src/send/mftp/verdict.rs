@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use super::{GivenUp, Member, MemberState, Report, Sender, SenderOutcome, cancel, outcome};
+use super::{ClientId, GivenUp, Member, MemberState, Report, Sender, SenderOutcome, cancel, outcome};
 use crate::send::turn::{other, refusal};
-use crate::send::{SendJob, SendOutcome, Verdict, changed_files};
+use crate::send::{Lack, SendJob, SendOutcome, Standing, Unconfirmed, Verdict, changed_files};
 
 /// Returns the verdict on a transmission of `job` to `to`.
 pub(super) fn verdict(job: &SendJob, to: SocketAddr, report: &Report) -> Verdict {
@@ -89,6 +89,39 @@ pub fn standing(member: &Member, draft: bool) -> String {
         }
         (other, _) => state_words(other),
     }
+}
+
+/// Returns the receivers that are not known to have everything.
+pub(super) fn unconfirmed(sender: &Sender, draft: bool) -> Vec<Unconfirmed> {
+    let one = |(client, member): (ClientId, &Member)| {
+        let standing = match member.state {
+            MemberState::Invited => Standing::Absent,
+            MemberState::Active | MemberState::Done | MemberState::Lost(GivenUp::Silent) => Standing::Lacks,
+            MemberState::Declined(_) | MemberState::Lost(GivenUp::Greedy | GivenUp::Dismissed) => {
+                Standing::Refused
+            }
+            MemberState::Quit(..) => Standing::Left,
+        };
+        Unconfirmed {
+            name: member.label.clone(),
+            address: member.address,
+            standing,
+            lacks: lack(sender, client, member),
+            heard: member.heard_at,
+        }
+    };
+    sender.members().filter(|(_, member)| !has_it(member, draft)).map(one).collect()
+}
+
+/// Returns the data that a receiver lacks; `None` if it has said nothing of that.
+fn lack(sender: &Sender, client: ClientId, member: &Member) -> Option<Lack> {
+    if matches!(member.state, MemberState::Invited | MemberState::Declined(_) | MemberState::Done) {
+        return None;
+    }
+    let geometry = sender.geometry();
+    let segments = u64::from(geometry.segments().saturating_sub(sender.received_by(client)));
+    let octets = segments * u64::from(geometry.segment_size());
+    Some(Lack { segments, octets: octets.min(geometry.size()) })
 }
 
 /// Returns the state of a receiver in words, whatever it can prove.
