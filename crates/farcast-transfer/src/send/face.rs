@@ -107,6 +107,17 @@ pub struct ReceiverState {
     pub complete: Option<Time>,
 }
 
+/// Numbers of the receivers that a sender knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Receivers that are known.
+    pub known: u64,
+    /// Receivers that have confirmed everything.
+    pub confirmed: u64,
+    /// Receivers that have left, or are waited for no longer.
+    pub gone: u64,
+}
+
 /// Receiver that is not known to have everything, as far as its sender knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unconfirmed {

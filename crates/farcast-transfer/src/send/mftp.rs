@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::scanned::scan_product;
 use super::turn::{Other, Turn};
 use super::{
-    Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol,
+    Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol, Tally,
     Unconfirmed, Verdict, burst, datagram_to, path_mtu, receivers, settings,
 };
 use crate::host::Family;
@@ -288,6 +288,10 @@ impl SendProtocol for SendMftp {
 
     fn receivers(&self) -> Vec<ReceiverState> {
         self.receivers.clone()
+    }
+
+    fn tally(&self, sender: &Sender) -> Tally {
+        verdict::tally(sender)
     }
 
     fn unconfirmed(&self, job: &SendJob, report: &Report) -> Vec<Unconfirmed> {

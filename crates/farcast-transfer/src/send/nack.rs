@@ -19,7 +19,7 @@ use super::options::NackOptions;
 use super::scanned::hashed;
 use super::{
     Basis, EventOf, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob,
-    SendProtocol, SenderOf, Unconfirmed, Verdict, burst, datagram_to, destination, path_mtu,
+    SendProtocol, SenderOf, Tally, Unconfirmed, Verdict, burst, datagram_to, destination, path_mtu,
 };
 use crate::sealing::{self, Sealing};
 use crate::{Error, ProtocolName, node};
@@ -200,6 +200,10 @@ impl<P: NackSendProtocol> SendProtocol for SendNack<P> {
 
     fn receivers(&self) -> Vec<ReceiverState> {
         self.named.receivers()
+    }
+
+    fn tally(&self, _sender: &SenderOf<Self>) -> Tally {
+        self.named.tally()
     }
 
     fn unconfirmed(&self, _job: &SendJob, report: &ReportOf<Self>) -> Vec<Unconfirmed> {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -190,4 +191,48 @@ fn where_receivers_are_unknown_none_can_be_listed() {
     place
         .run("sender", place.send_command(&[&file], &args))
         .assert_one_sentence(2, &["--missing", "directory"]);
+}
+
+/// Runs `command` on a terminal of 24 lines, which script(1) makes, to its end. Returns what was drawn.
+fn drawn(place: &Place, command: &Command) -> String {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let line = format!("stty rows 24 cols 80; {}", words.join(" "));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    for (key, value) in command.get_envs() {
+        if let Some(value) = value {
+            script.env(key, value);
+        }
+    }
+    script.env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
+    place.start("terminal", script).wait().stdout
+}
+
+#[test]
+fn many_receivers_fit_a_terminal() {
+    let place = Place::new();
+    let file = place.file("product.bin", 100_000);
+    let names: Vec<String> = (1..=17).map(|n| format!("station-{n}")).collect();
+    let running: Vec<_> = names.iter().map(|name| place.receive(name, &[])).collect();
+    let list = listed(&place, &names.join("\n"), ",absent");
+    let args = ["--rate", "2 Mbit/s", "--silence", "3 s", "--receivers", &list];
+    let drawn = drawn(&place, &place.send_command(&[&file], &args));
+    for receiver in running {
+        receiver.succeed();
+    }
+    for part in [
+        "17 of 18 confirmed; for absent",
+        "  and 9 more",
+        "and so on (--log has all)",
+        "and 3 more receivers; --json and --report have all of them",
+    ] {
+        assert!(drawn.contains(part), "{part}: {drawn}");
+    }
+    for kind in ["registered: ", "done: "] {
+        assert_eq!(drawn.matches(kind).count(), 10, "{kind}: {drawn}");
+    }
+    // The one that lacks it is the first of the table.
+    let rule = drawn.find("------").unwrap();
+    assert!(drawn[rule..].lines().nth(1).unwrap().starts_with("absent "), "{drawn}");
 }
