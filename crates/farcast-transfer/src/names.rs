@@ -5,6 +5,8 @@ use std::net::Ipv6Addr;
 
 use crate::Error;
 
+pub mod list;
+
 /// Longest name of a receiver on the wire, in octets.
 pub(crate) const LONGEST: usize = 64;
 

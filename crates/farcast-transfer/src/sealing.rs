@@ -2,7 +2,7 @@
 //!
 //! A host with a key seals. A host with a key that wants an open transfer needs `--unsealed`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use farcast_core::BitRate;
@@ -55,19 +55,22 @@ impl Sealing {
         }
         let trust = Trust::load()?;
         let mut others: Vec<Listed> = trust.receivers().cloned().collect();
-        if let Some(name) = group.receivers.iter().find(|name| !is_in(&others, name)) {
+        let known: HashSet<&str> = others.iter().map(|one| one.name.as_str()).collect();
+        if let Some(name) = group.receivers.iter().find(|name| !known.contains(name.as_str())) {
+            let origin = group.origins.of(name);
             if trust.has_revoked(name) {
                 return Err(Error::usage(format!(
-                    "{name} is revoked: leave it out of --receivers; farcast key trust --again --as receiver takes its line back"
+                    "{origin}{name} is revoked: leave it out of --receivers; farcast key trust --again --as receiver takes its line back"
                 )));
             }
             return Err(Error::usage(format!(
-                "{name} has no key here: give farcast key trust the line that farcast key show prints there, or send in the \
+                "{origin}{name} has no key here: give farcast key trust the line that farcast key show prints there, or send in the \
                  open with --unsealed"
             )));
         }
         if !group.receivers.is_empty() {
-            others.retain(|one| group.receivers.contains(&one.name));
+            let listed: HashSet<&str> = group.receivers.iter().map(String::as_str).collect();
+            others.retain(|one| listed.contains(one.name.as_str()));
         }
         let number = |one: &Listed| match job.protocol_name() {
             ProtocolName::Mftp | ProtocolName::OneWay => mftp_receiver_id(&one.name),
@@ -92,7 +95,8 @@ impl Sealing {
         }
         if let Some((one, other)) = alike(&others, number) {
             return Err(Error::usage(format!(
-                "{one} and {other} look alike to this protocol: leave one of them out with --receivers"
+                "{}{one} and {other} look alike to this protocol: leave one of them out with --receivers",
+                group.origins.of(other)
             )));
         }
         if others.is_empty() {
@@ -157,7 +161,8 @@ impl Sealing {
 
     /// Returns the peers of these names, each with the number of its key.
     pub fn numbered<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = (KeyNumber, &'a str)> {
-        let wanted = self.others.iter().filter(|one| names.contains(&one.name));
+        let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let wanted = self.others.iter().filter(move |one| names.contains(one.name.as_str()));
         wanted.map(|one| (number_of(&one.key), one.name.as_str()))
     }
 

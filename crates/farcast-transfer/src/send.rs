@@ -51,7 +51,10 @@ pub mod settings;
 pub mod stream;
 mod turn;
 
-pub use face::{Controls, Preparation, ReceiverState, SendEvent, SendFace, SendOutcome, Verdict};
+pub use face::{
+    Controls, Lack, Preparation, ReceiverState, SendEvent, SendFace, SendOutcome, Standing, Tally,
+    Unconfirmed, Verdict,
+};
 pub use mdp::SendMdp;
 pub use mftp::{
     SendMftp, given_up, has_it, outcome_word as mftp_outcome_word, quit_reason,
@@ -68,6 +71,8 @@ use turn::Turn;
 
 /// Most changed files that a message names.
 const MOST_CHANGED: usize = 10;
+/// Most receivers that a message names.
+const MOST_NAMED: usize = 10;
 /// Longest time by which datagrams that leave together may be ahead of the clock.
 const MOST_AHEAD: Span = Span::from_millis(1);
 /// Highest number of transmissions, if files change during each.
@@ -202,6 +207,16 @@ pub trait SendProtocol: Sized {
     /// Returns the known receivers with their states.
     fn receivers(&self) -> Vec<ReceiverState>;
 
+    /// Returns the numbers of the receivers that `sender` knows.
+    fn tally(&self, _sender: &SenderOf<Self>) -> Tally {
+        Tally::default()
+    }
+
+    /// Returns the receivers that are not known to have everything, after a transmission.
+    fn unconfirmed(&self, _job: &SendJob, _report: &ReportOf<Self>) -> Vec<Unconfirmed> {
+        Vec::new()
+    }
+
     /// Returns the result of the transmission.
     fn verdict(&self, job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict;
 
@@ -234,6 +249,11 @@ pub struct Locked {
 }
 
 impl<P: SendProtocol> Sent<P> {
+    /// Returns the receivers that are not known to have everything.
+    pub fn unconfirmed(&self, job: &SendJob) -> Vec<Unconfirmed> {
+        self.protocol.unconfirmed(job, &self.report)
+    }
+
     /// Returns the result of the transfer.
     pub fn verdict(&self, job: &SendJob) -> Verdict {
         self.protocol.verdict(job, &self.report, self.late)
@@ -480,6 +500,16 @@ pub fn path_mtu(job: &SendJob, to: SocketAddr) -> Option<u32> {
 pub fn datagram_to(job: &SendJob, to: SocketAddr) -> usize {
     let mtu = path_mtu(job, to).unwrap_or(1500);
     (mtu as usize).saturating_sub(sealing::headers(to, false).into())
+}
+
+/// Returns the first few of `receivers` in a row, and the number of the others.
+fn some<S: AsRef<str>>(receivers: &[S]) -> String {
+    let (named, more) = receivers.split_at(receivers.len().min(MOST_NAMED));
+    let mut words: Vec<String> = named.iter().map(|one| one.as_ref().to_owned()).collect();
+    if !more.is_empty() {
+        words.push(format!("and {} more", more.len()));
+    }
+    words.join(", ")
 }
 
 /// Returns the files that have changed, in words.

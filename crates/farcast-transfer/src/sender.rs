@@ -460,15 +460,15 @@ impl<P: SendProtocol> SendFace<P> for Updates<'_> {
 impl Updates<'_> {
     fn progress<P: SendProtocol>(&self, now: Time, protocol: &P, sender: &SenderOf<P>) -> SendProgress {
         let RoundProgress { round, sent, segments } = sender.progress();
-        let receivers = protocol.receivers();
+        let tally = protocol.tally(sender);
         SendProgress {
             phase: sender.phase().word(),
             round,
             sent,
             segments: segments.max(sent),
             elapsed: self.began.map_or(Span::ZERO, |began| now.since(began)),
-            complete: receivers.iter().filter(|one| one.complete.is_some()).count(),
-            receivers: receivers.len(),
+            complete: tally.confirmed as usize,
+            receivers: tally.known as usize,
         }
     }
 }

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     warnings::print();
     let result = match cli.command {
         Command::Emulate(args) => return emulate::run(&args),
-        Command::Send(args) => send::run(&args),
+        Command::Send(mut args) => send::run(&mut args),
         Command::Receive(args) => receive::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Model(args) => model::run(&args),

@@ -10,6 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::Output;
 
+pub(crate) mod receivers;
 mod terminal;
 
 use terminal::Terminal;
@@ -50,6 +51,11 @@ impl Progress {
         self.bars.is_some()
     }
 
+    /// Returns the number of lines for which there is room below the bar.
+    pub(crate) fn room(&self) -> usize {
+        if self.bars.is_some() { MOST_LINES.min(rows().saturating_sub(BAR_ROWS)) } else { 0 }
+    }
+
     /// Shows `done` of `total` units. On a terminal it also shows the first few of `lines`.
     pub(crate) fn update(
         &mut self,
@@ -79,8 +85,8 @@ impl Progress {
             );
             below.push(line);
         }
-        for (bar, line) in below.iter().zip(lines) {
-            bar.set_message(cut(line, room));
+        for (n, bar) in below.iter().enumerate() {
+            bar.set_message(lines.get(n).map_or_else(String::new, |line| cut(line, room)));
         }
         if let (Some(bar), true) = (below.last(), lines.len() > MOST_LINES) {
             bar.set_message(format!("  and {} more", lines.len() - MOST_LINES + 1));
@@ -112,6 +118,15 @@ impl Progress {
 
 /// Columns of the bar's line without its message.
 const BAR_COLUMNS: usize = 10 + 1 + 18 + 1 + 5 + 2;
+
+/// Rows of the terminal for the bar, and for lines above and below.
+const BAR_ROWS: usize = 3;
+
+/// Returns the rows of the terminal.
+fn rows() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    usize::from(size.map_or(24, |size| if size.ws_row == 0 { 24 } else { size.ws_row }))
+}
 
 /// Returns the columns that a line may fill without reaching the end of the terminal's row. A line that wraps takes
 /// more or fewer rows when the terminal's width changes. Rows that are wrongly counted as part of it would be erased.

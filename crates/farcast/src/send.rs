@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use farcast_core::Time;
 use farcast_files::{ChangedFile, Compressed};
 use farcast_net::{PathNotice, SendNotice};
+use farcast_transfer::names::list;
 use farcast_transfer::sealing::Sealing;
 use farcast_transfer::send::{
     Changing, Controls, Preparation, Scanned, SendFace, SendMdp, SendMftp, SendNorm, SendOneWay, SendPgm,
@@ -23,6 +24,7 @@ use crate::{Exit, Failure, outputs, report};
 
 mod common;
 mod mftp;
+mod missing;
 mod narrow;
 mod predict;
 mod stats;
@@ -32,9 +34,10 @@ mod tests;
 
 use predict::Predict;
 
-pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let job = &args.job;
+pub(crate) fn run(args: &mut SendArgs) -> Result<Exit, Failure> {
     check(args)?;
+    args.job.group.read_files()?;
+    let (args, job) = (&*args, &args.job);
     match job.protocol_name() {
         ProtocolName::Norm | ProtocolName::Pgm if job.stream.stream => stream::run(args),
         ProtocolName::Mftp => mftp::run(args),
@@ -48,10 +51,16 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 /// Refuses outputs that cannot be written beside the transfer.
 fn check(args: &SendArgs) -> Result<(), Failure> {
     let (log, page) = (args.output.log.as_deref(), args.page.report.as_deref());
+    let written = [("--log", log), ("--report", page), ("--missing", args.missing.as_deref())];
     for path in &args.job.paths {
-        let why = "which must not change while it is sent";
-        outputs::outside(&[("--log", log), ("--report", page)], path, why)?;
+        outputs::outside(&written, path, "which must not change while it is sent")?;
     }
+    let plan = args.job.protocol.plan.as_deref();
+    outputs::distinct(&[&[("--plan", plan)], &written[..]].concat())?;
+    for list in list::files(&args.job.group.receivers) {
+        outputs::distinct(&[&[("--receivers", Some(list))], &written[..]].concat())?;
+    }
+    missing::check(args)?;
     if page.is_some() && args.job.stream.stream {
         return Err(Failure::usage("--report draws how files are delivered, and --stream sends none"));
     }
@@ -60,7 +69,18 @@ fn check(args: &SendArgs) -> Result<(), Failure> {
             "--report draws a transfer, and --predict sends nothing; farcast simulate --report draws a prediction",
         ));
     }
-    report::check(&args.output, &args.page, &[("--plan", args.job.protocol.plan.as_deref())])
+    report::check(&args.output, &args.page, &[("--plan", plan)])
+}
+
+/// Sends the files of `args` by the protocol `P`, and lists the receivers that lack them.
+fn transfer<P: SendProtocol>(
+    args: &SendArgs,
+    face: &mut impl SendFace<P>,
+    controls: Controls<'_>,
+) -> Result<Sent<P>, Error> {
+    let sent = send::<P>(&args.job, face, controls);
+    missing::write(args, &sent);
+    sent
 }
 
 /// Steps of a transfer before data leaves, as they are shown.

@@ -1,6 +1,6 @@
 //! State of a sender that does not depend on its protocol.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use farcast_core::Time;
@@ -34,6 +34,8 @@ pub struct SenderCore<X> {
     rounds: Vec<u64>,
     /// Number of named receivers that are no longer waited for.
     dismissed: usize,
+    /// Named receivers, each with the time at which it was heard last.
+    heard: BTreeMap<NodeId, Option<Time>>,
 }
 
 impl<X> SenderCore<X> {
@@ -49,7 +51,26 @@ impl<X> SenderCore<X> {
             progress: RoundProgress::default(),
             rounds: Vec::new(),
             dismissed: 0,
+            heard: BTreeMap::new(),
         }
+    }
+
+    /// Returns the state of a sender to which `named` are to acknowledge, and which keeps when it heard them last.
+    #[must_use]
+    pub fn with_named(self, named: &[NodeId]) -> Self {
+        Self { heard: named.iter().map(|&node| (node, None)).collect(), ..self }
+    }
+
+    /// Records a valid message of `node`, if it is a named receiver.
+    pub fn note_heard(&mut self, now: Time, node: NodeId) {
+        if let Some(heard) = self.heard.get_mut(&node) {
+            *heard = Some(now);
+        }
+    }
+
+    /// Returns the time at which the named receiver `node` was heard last.
+    pub fn heard(&self, node: NodeId) -> Option<Time> {
+        self.heard.get(&node).copied().flatten()
     }
 
     /// Begins to send to receivers of which `named` are to acknowledge. Returns `false` if the sender had begun before.

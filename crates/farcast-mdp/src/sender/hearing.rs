@@ -24,6 +24,7 @@ impl Sender {
         if !self.core.is_at_work() {
             return Err(Reject::Unexpected);
         }
+        self.core.note_heard(now, message.source);
         match &said.answer {
             Answer::Nack(nacks) => self.nack(now, message.source, nacks, Self::known(now, said))?,
             Answer::Object(object) => self.acknowledged(message.source, *object)?,

@@ -106,7 +106,7 @@ impl Sender {
             begun: Vec::new(),
             withdrawn: BTreeSet::new(),
             is_cut_short: false,
-            core: SenderCore::new(pace),
+            core: SenderCore::new(pace).with_named(&config.ackers),
             timers: Timers::default(),
             grtt: Grtt::new(config.grtt),
             sequence: 0,
@@ -140,6 +140,11 @@ impl Sender {
     /// Returns the estimate of the group's greatest round trip.
     pub fn grtt(&self) -> Span {
         self.grtt.estimate()
+    }
+
+    /// Returns the time at which the named receiver `node` was heard last.
+    pub fn heard(&self, node: NodeId) -> Option<Time> {
+        self.core.heard(node)
     }
 
     /// Begins the next object.

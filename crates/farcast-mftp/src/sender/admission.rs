@@ -65,6 +65,11 @@ impl Sender {
                 Ok(()) => self.register(now, claim, m),
                 Err(reason) => self.decline(now, claim, reason, m),
             };
+            if one.is_ok()
+                && let Some(member) = self.members.get_mut(entry.client)
+            {
+                member.heard_at = Some(now);
+            }
             result = result.and(one);
         }
         if let [only] = &m.entries[..] {
@@ -401,7 +406,7 @@ impl Sender {
             return Err(Reject::Stranger);
         }
         let (contender, registration) = member.contender.take().ok_or(Reject::Unexpected)?;
-        member.heard = true;
+        (member.heard, member.heard_at) = (true, Some(now));
         let claim = Claim { client, source: contender, nonce: registration.nonce, shown: false };
         self.refuse(now, claim, true).or(Ok(()))
     }

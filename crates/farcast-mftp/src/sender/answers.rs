@@ -35,6 +35,7 @@ impl Sender {
             return Err(Reject::Limit);
         }
         (member.heard, member.silent_rounds, member.silent_since) = (true, 0, None);
+        member.heard_at = Some(now);
         match member.state {
             MemberState::Active => Ok(()),
             MemberState::Lost(_) => {
@@ -377,6 +378,9 @@ impl Sender {
             return Err(Reject::Stranger);
         }
         self.check_speaker(now, source, client, message)?;
+        if let Some(member) = self.members.get_mut(client) {
+            member.heard_at = Some(now);
+        }
         self.members.change(client, MemberState::Quit(m.reason, m.text.clone()));
         self.events.push_back(SenderEvent::Quit { client, reason: m.reason, text: m.text.clone() });
         self.one_less(now);

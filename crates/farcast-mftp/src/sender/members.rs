@@ -116,6 +116,8 @@ pub struct Member {
     pub naks: u64,
     /// Time at which its Done came.
     pub done_at: Option<Time>,
+    /// Time of the last message from it that was accepted.
+    pub heard_at: Option<Time>,
     /// `true` if it compares its files with the list of files, and has not yet reported what it lacks.
     pub(super) compares: bool,
     /// `true` if it was complete in an earlier run of the same transfer, so that the start does not wait for it.
@@ -184,6 +186,7 @@ impl Member {
             unstored_dtus: 0,
             naks: 0,
             done_at: None,
+            heard_at: None,
             compares: false,
             remembered: false,
             replaced: None,

@@ -27,6 +27,7 @@ impl Sender {
         if !self.core.is_at_work() {
             return Err(Reject::Unexpected);
         }
+        self.core.note_heard(now, message.source);
         match &said.answer {
             Answer::Nack(requests) => {
                 // Other receivers do not hear a message to the sender alone.

@@ -111,7 +111,8 @@ impl Sender {
         let objects = Objects::new(&mut config, geometries);
         let control = Control::new(&config);
         Ok(Self {
-            core: SenderCore::new(RatePace { rate: control.rate(), ..config.pace }),
+            core: SenderCore::new(RatePace { rate: control.rate(), ..config.pace })
+                .with_named(&config.ackers),
             timers: Timers::default(),
             control,
             asked: Asked::new(objects.count(), config.parity),
@@ -150,6 +151,11 @@ impl Sender {
     /// Returns the GRTT, as far as it is known.
     pub fn grtt(&self) -> Span {
         self.grtt.estimate()
+    }
+
+    /// Returns the time at which the named receiver `node` was heard last.
+    pub fn heard(&self, node: NodeId) -> Option<Time> {
+        self.core.heard(node)
     }
 
     fn begin_round(&mut self) {

@@ -107,6 +107,66 @@ pub struct ReceiverState {
     pub complete: Option<Time>,
 }
 
+/// Numbers of the receivers that a sender knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Receivers that are known.
+    pub known: u64,
+    /// Receivers that have confirmed everything.
+    pub confirmed: u64,
+    /// Receivers that have left, or are waited for no longer.
+    pub gone: u64,
+}
+
+/// Receiver that is not known to have everything, as far as its sender knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unconfirmed {
+    /// Name of the receiver.
+    pub name: String,
+    /// Address of its last answer, if it is known.
+    pub address: Option<SocketAddr>,
+    /// Standing of the receiver.
+    pub standing: Standing,
+    /// Data that it lacks, if it is known.
+    pub lacks: Option<Lack>,
+    /// Time since the beginning at which it was heard last.
+    pub heard: Option<Time>,
+}
+
+/// Data that a receiver lacks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lack {
+    /// Number of segments.
+    pub segments: u64,
+    /// Number of octets in these segments.
+    pub octets: u64,
+}
+
+/// Standing of a receiver that is not known to have everything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Nothing was heard of it.
+    Absent,
+    /// It takes part, or did until it fell silent.
+    Lacks,
+    /// It refused the product, or the sender refuses it.
+    Refused,
+    /// It has left.
+    Left,
+}
+
+impl Standing {
+    /// Returns the standing in one word, for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Lacks => "lacks",
+            Self::Refused => "refused",
+            Self::Left => "left",
+        }
+    }
+}
+
 /// Result of a transfer, by what is known of its receivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendOutcome {

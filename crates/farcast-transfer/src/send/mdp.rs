@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
+use farcast_core::Time;
 use farcast_delivery::KeyNumber;
+use farcast_delivery::nack::NodeId;
 use farcast_files::Entry;
 use farcast_mdp::settings::SendPlan as Plan;
 use farcast_mdp::{Codec, ConfigError, Mdp, Object, ObjectBegun, Sender, SenderConfig, Settings};
@@ -77,6 +79,10 @@ impl NackSendProtocol for Mdp {
 
     fn own_event(_named: &Named, &ObjectBegun(object): &ObjectBegun) -> Option<SendEvent> {
         Some(SendEvent::Object(object.into()))
+    }
+
+    fn heard(sender: &Sender, node: NodeId) -> Option<Time> {
+        sender.heard(node)
     }
 
     fn figures(sender: &Sender) -> Value {

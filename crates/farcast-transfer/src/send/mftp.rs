@@ -1,5 +1,6 @@
 //! Sending files by MFTP.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
@@ -18,8 +19,8 @@ use serde_json::{Value, json};
 use super::scanned::scan_product;
 use super::turn::{Other, Turn};
 use super::{
-    Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol,
-    Verdict, burst, datagram_to, path_mtu, receivers, settings,
+    Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol, Tally,
+    Unconfirmed, Verdict, burst, datagram_to, path_mtu, receivers, settings,
 };
 use crate::host::Family;
 use crate::sealing::{self, Sealing};
@@ -289,6 +290,14 @@ impl SendProtocol for SendMftp {
         self.receivers.clone()
     }
 
+    fn tally(&self, sender: &Sender) -> Tally {
+        verdict::tally(sender)
+    }
+
+    fn unconfirmed(&self, job: &SendJob, report: &Report) -> Vec<Unconfirmed> {
+        verdict::unconfirmed(&report.sender, job.group.draft)
+    }
+
     fn verdict(&self, job: &SendJob, report: &Report, _late: bool) -> Verdict {
         verdict::verdict(job, self.to.private, report)
     }
@@ -320,6 +329,23 @@ pub fn receiver_id(name: &str) -> u32 {
 fn settings(job: &SendJob) -> Result<Settings, Error> {
     let settings = settings::read(job, |table| Settings::read(table))?;
     Ok(Settings { start_on_demand: job.group.start_on_enter, draft: job.group.draft, ..settings })
+}
+
+/// Refuses two listed receivers with one identifier: 28 bits are left of a name, so that of ten thousand names two may
+/// well be alike.
+fn check_alike(job: &SendJob) -> Result<(), Error> {
+    let mut known: BTreeMap<ClientId, &str> = BTreeMap::new();
+    for name in &job.group.receivers {
+        let id = Invited::new(name).id;
+        if let Some(other) = known.insert(id, name) {
+            let origin = job.group.origins.of(name);
+            let origin = if origin.is_empty() { "--receivers: " } else { &origin };
+            return Err(Error::usage(format!(
+                "{origin}{other} and {name} look alike to MFTP ({id}): rename one of them there and here"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the one product of `files`.
@@ -368,6 +394,7 @@ fn check(job: &SendJob, to: Destination, settings: &Settings, sealed: bool) -> R
             "the plan says start_receivers, and with --unlimited nobody registers: leave one of them out",
         ));
     }
+    check_alike(job)?;
     let listed = job.group.receivers.len();
     if let Some(wanted) = settings.wait_for.filter(|&wanted| listed > 0 && wanted as usize > listed) {
         return Err(Error::usage(format!(

@@ -19,7 +19,7 @@ use super::options::NackOptions;
 use super::scanned::hashed;
 use super::{
     Basis, EventOf, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob,
-    SendProtocol, SenderOf, Verdict, burst, datagram_to, destination, path_mtu,
+    SendProtocol, SenderOf, Tally, Unconfirmed, Verdict, burst, datagram_to, destination, path_mtu,
 };
 use crate::sealing::{self, Sealing};
 use crate::{Error, ProtocolName, node};
@@ -76,6 +76,12 @@ pub trait NackSendProtocol:
 
     /// Returns the message about an event that only this protocol has, or `None` if it needs none.
     fn own_event(_named: &Named, _event: &Self::Own) -> Option<SendEvent> {
+        None
+    }
+
+    /// Returns the time at which `sender` heard the receiver `node` last. A protocol whose requests name no receiver
+    /// does not know it.
+    fn heard(_sender: &Self::Sender, _node: NodeId) -> Option<Time> {
         None
     }
 
@@ -194,6 +200,14 @@ impl<P: NackSendProtocol> SendProtocol for SendNack<P> {
 
     fn receivers(&self) -> Vec<ReceiverState> {
         self.named.receivers()
+    }
+
+    fn tally(&self, _sender: &SenderOf<Self>) -> Tally {
+        self.named.tally()
+    }
+
+    fn unconfirmed(&self, _job: &SendJob, report: &ReportOf<Self>) -> Vec<Unconfirmed> {
+        self.named.unconfirmed(|node| P::heard(&report.sender, node))
     }
 
     fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
@@ -341,8 +355,13 @@ pub(super) fn named(job: &SendJob, sealing: Option<&Sealing>) -> Result<BTreeMap
     }
     let mut nodes = BTreeMap::new();
     for name in receivers {
-        if let Some(other) = nodes.insert(node::of_name(name)?, name.clone()) {
-            return Err(Error::usage(format!("--receivers: {other} and {name} are the same node")));
+        let origin = job.group.origins.of(name);
+        let node = node::of_name(name).map_err(|wrong| Error::usage(format!("{origin}{wrong}")))?;
+        if let Some(other) = nodes.insert(node, name.clone()) {
+            let origin = if origin.is_empty() { "--receivers: " } else { &origin };
+            return Err(Error::usage(format!(
+                "{origin}{other} and {name} are the same node: remove one of them"
+            )));
         }
     }
     Ok(nodes)

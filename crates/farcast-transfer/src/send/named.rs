@@ -9,7 +9,9 @@ use farcast_delivery::nack::{NodeId, SenderEvent, SenderOutcome};
 use farcast_net::SendReport;
 use serde_json::{Value, json};
 
-use super::{ReceiverState, SendEvent, SendOutcome, Verdict, changed_files};
+use super::{
+    ReceiverState, SendEvent, SendOutcome, Standing, Tally, Unconfirmed, Verdict, changed_files, some,
+};
 use crate::ProtocolName;
 
 /// Named receivers, which are to acknowledge, by their nodes.
@@ -97,6 +99,26 @@ impl Named {
         self.receivers.values().map(told).collect()
     }
 
+    /// Returns the numbers of the receivers.
+    pub(super) fn tally(&self) -> Tally {
+        let count = |which: fn(&&Acker) -> bool| self.receivers.values().filter(which).count() as u64;
+        Tally {
+            known: self.receivers.len() as u64,
+            confirmed: count(|one| one.acknowledged.is_some()),
+            gone: count(|one| one.acknowledged.is_none() && one.lost),
+        }
+    }
+
+    /// Returns the receivers that have not acknowledged. `heard` returns the time at which a node was heard last.
+    pub(super) fn unconfirmed(&self, heard: impl Fn(NodeId) -> Option<Time>) -> Vec<Unconfirmed> {
+        let one = |(&node, one): (&NodeId, &Acker)| {
+            let heard = heard(node);
+            let standing = if heard.is_some() { Standing::Lacks } else { Standing::Absent };
+            Unconfirmed { name: one.label.clone(), address: None, standing, lacks: None, heard }
+        };
+        self.receivers.iter().filter(|(_, one)| one.acknowledged.is_none()).map(one).collect()
+    }
+
     /// Returns the verdict for the last event of a transfer.
     pub(super) fn verdict<X>(&self, end: &SenderEvent<X>) -> Verdict {
         let SenderEvent::Ended(outcome) = *end else {
@@ -117,7 +139,7 @@ impl Named {
                     "not every receiver is known to have it: {} did not acknowledge; one that hears this and cannot \
                      keep it, as on a full disk, says why in its own output; otherwise check that they listen with \
                      --protocol {} under these names{keys}",
-                    lacking.join(", "),
+                    some(&lacking),
                     self.protocol
                 );
                 (SendOutcome::Incomplete, Some(sentence))

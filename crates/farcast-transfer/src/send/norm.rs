@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use farcast_core::Span;
+use farcast_core::{Span, Time};
 use farcast_delivery::{KeyNumber, Transport};
 use farcast_files::{Entry, Outgoing};
 use farcast_norm::settings::{PathLimits, SendPlan as Plan};
@@ -108,6 +108,10 @@ impl NackSendProtocol for Norm {
 
     fn own_event(named: &Named, &Reached { node, object }: &Reached) -> Option<SendEvent> {
         Some(SendEvent::Reached { receiver: named.label(node), object: object.get().into() })
+    }
+
+    fn heard(sender: &Sender, node: NodeId) -> Option<Time> {
+        sender.heard(node)
     }
 
     fn figures(sender: &Sender) -> Value {

@@ -9,6 +9,7 @@ use farcast_delivery::settings::SendRate;
 #[cfg(feature = "clap")]
 use crate::headings::{NORM_AND_MDP, NORM_AND_PGM};
 use crate::host::Endpoint;
+use crate::names::list::{self, Origins};
 use crate::options::{NetworkOptions, SealOptions};
 use crate::protocol::ProtocolName;
 use crate::send::settings::ProtocolOptions;
@@ -102,10 +103,13 @@ pub enum Changing {
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = "Receivers"))]
 pub struct GroupOptions {
-    /// Receivers, by name or address; no other receiver is served [default: every receiver that registers]. In a sealed
-    /// transfer no other receiver gets the keys [default: all trusted receivers].
+    /// Receivers, by name or address, or @FILE with one in each line; no other is served [default: every receiver that
+    /// registers]. In a sealed transfer no other gets the keys [default: all trusted receivers].
     #[cfg_attr(feature = "clap", arg(long, value_name = "A,B,..", value_delimiter = ',', value_parser = names::trimmed))]
     pub receivers: Vec<String>,
+    /// Lines of the files that name receivers, for errors.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub origins: Origins,
     /// Serve at most this many receivers that are not listed.
     #[cfg_attr(feature = "clap", arg(help_heading = "MFTP", long, default_value_t = 1024, value_name = "N", conflicts_with = "receivers", value_parser = clap::value_parser!(u32).range(1..)))]
     pub limit: u32,
@@ -222,10 +226,22 @@ impl SendJob {
     }
 }
 
+impl GroupOptions {
+    /// Replaces each `@FILE` among the receivers by the receivers that the file names.
+    ///
+    /// # Errors
+    /// A file cannot be read, a line is no receiver, or a receiver is named twice.
+    pub fn read_files(&mut self) -> Result<(), crate::Error> {
+        self.origins = list::read(&mut self.receivers)?;
+        Ok(())
+    }
+}
+
 impl Default for GroupOptions {
     fn default() -> Self {
         Self {
             receivers: Vec::new(),
+            origins: Origins::default(),
             limit: 1024,
             unlimited: false,
             start_on_enter: false,

@@ -1,5 +1,7 @@
 //! The command line of `farcast send`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use farcast_transfer::send::SendJob;
 
@@ -23,4 +25,8 @@ pub(crate) struct SendArgs {
     /// Print at the end how many bytes were sent, by their purpose, and how many were left out.
     #[arg(long, conflicts_with_all = ["predict", "stream"])]
     pub(crate) stats: bool,
+    /// Write at the end, also after a failure, which receivers are not known to have everything: a row for each, with
+    /// its state, what it lacks, and how long it has not been heard.
+    #[arg(help_heading = "Output", long, value_name = "FILE.csv", conflicts_with_all = ["predict", "stream"])]
+    pub(crate) missing: Option<PathBuf>,
 }

@@ -1,5 +1,7 @@
 //! View of a transfer by any protocol but MFTP: progress, events, and the messages at the end.
 
+use std::cmp::Reverse;
+
 use farcast_core::{Span, Time};
 use farcast_delivery::{Phase, Protocol, RoundProgress, SenderEngine, Words};
 use farcast_report::transfer;
@@ -12,9 +14,10 @@ use super::stats::stats_table;
 use super::{
     Controls, Error, Exit, Failure, Predict, Preparation, Progress, Scanned, SendArgs, SendFace, SendNotice,
     SendProtocol, Sent, Steps, Value, changed_fields, compressed_fields, compressed_sentence, json,
-    notice_words, scan, send, size,
+    notice_words, scan, size, transfer,
 };
-use crate::progress::{MOST_LINES, overhead, part_of, rate, time_left, times_the_size};
+use crate::progress::receivers::{Confirmations, MOST_ROWS, Sparing, few, left_out, lines};
+use crate::progress::{overhead, part_of, rate, time_left, times_the_size};
 use crate::report::{End, Sending};
 use crate::table::{Align, Table};
 use crate::text::Text;
@@ -34,7 +37,7 @@ pub(super) fn run<P: Predict>(args: &SendArgs) -> Result<Exit, Failure> {
     }
     let stop = crate::interrupt::interrupted()?;
     let start = std::sync::atomic::AtomicBool::new(false);
-    let sent = send::<P>(job, &mut view, Controls { start: &start, stop: &stop })?;
+    let sent = transfer::<P>(args, &mut view, Controls { start: &start, stop: &stop })?;
     let how = view.close(&sent);
     if let Ok(Exit::Unknown) = how {
         view.steps.output.line("who has received it, nobody here can tell: receivers cannot answer");
@@ -54,6 +57,10 @@ struct View<'a, P> {
     seen: Option<Sending>,
     began: Option<Time>,
     next_report: Time,
+    /// Confirmations so far.
+    confirmations: Confirmations,
+    /// Lines about single receivers.
+    sparing: Sparing,
     protocol: std::marker::PhantomData<P>,
 }
 
@@ -67,6 +74,7 @@ impl<P: SendProtocol> SendFace<P> for View<'_, P> {
         let (page, to) = (&self.steps.args.page, protocol.basis().to);
         self.seen = Sending::new(page, words::<P>(), (&files.name, files.octets()), to);
         (self.began, self.next_report) = (None, Time::ZERO);
+        self.confirmations = Confirmations::default();
     }
 
     fn observe(
@@ -90,6 +98,7 @@ impl<P: SendProtocol> SendFace<P> for View<'_, P> {
             _ => {}
         }
         if let Some((line, kind, fields)) = told.and_then(event_words) {
+            let line = line.and_then(|line| self.sparing.line(kind, line));
             self.tell(line.as_deref(), kind, fields);
         }
     }
@@ -140,6 +149,8 @@ impl<'a, P: SendProtocol> View<'a, P> {
             seen: None,
             began: None,
             next_report: Time::ZERO,
+            confirmations: Confirmations::default(),
+            sparing: Sparing::default(),
             protocol: std::marker::PhantomData,
         })
     }
@@ -160,21 +171,36 @@ impl<'a, P: SendProtocol> View<'a, P> {
         // Repairs in this round are added to the segments that were to be sent.
         let (sent, total) = (u64::from(sent), u64::from(segments.max(sent)));
         let elapsed = self.began.map_or(Span::ZERO, |began| now.since(began));
+        let tally = protocol.tally(sender);
+        let confirmed = self.confirmations.words(now, tally);
+        let several = (tally.known > 1).then_some(confirmed.as_str());
+        let part = (tally.confirmed, tally.known);
         let round_word = words::<P>().round.one;
         let (prefix, message, done) = match sender.phase() {
             Phase::Sending => {
                 let mut message = format!("{sent} of {total} {}", words::<P>().segment.after(total));
                 if round == 1 {
                     message += &time_left(sent, total, elapsed);
+                } else if let Some(confirmed) = several {
+                    message = format!("{confirmed}; {message}");
                 }
                 (format!("{round_word} {round}"), message, (sent, total))
             }
-            Phase::Waiting => (format!("{round_word} {round}"), "waiting for answers".into(), (1, 1)),
-            Phase::Completing | Phase::Ended => ("closing".into(), String::new(), (1, 1)),
+            Phase::Waiting => {
+                let message = several.unwrap_or("waiting for answers");
+                (
+                    format!("{round_word} {round}"),
+                    message.into(),
+                    if several.is_some() { part } else { (1, 1) },
+                )
+            }
+            Phase::Completing | Phase::Ended => {
+                ("closing".into(), several.unwrap_or_default().into(), (1, 1))
+            }
             _ => ("announcing".into(), String::new(), (0, 1)),
         };
-        let shown = progress.shows_lines();
-        let lines = if shown { receiver_lines(&protocol.receivers()) } else { Vec::new() };
+        let room = progress.room();
+        let lines = if room > 0 { receiver_lines(&protocol.receivers(), room) } else { Vec::new() };
         progress.update(&self.steps.output, now, (&prefix, &message), done, &lines);
         if now >= self.next_report {
             self.next_report = now + REPORT_EVERY;
@@ -299,26 +325,23 @@ fn on_page(one: ReceiverState) -> transfer::Receiver {
     }
 }
 
-/// Returns a table of the named receivers, or `None` without any.
+/// Returns a table of the named receivers, or `None` without any. Of many it has those that came last, or not at all.
 fn table(receivers: &[ReceiverState]) -> Option<Text> {
     if receivers.is_empty() {
         return None;
     }
     let mut table = Table::new(&[("receiver", Align::Left), ("state", Align::Left), ("time", Align::Right)]);
-    for one in receivers {
+    let last = |one: &&ReceiverState| Reverse(one.complete.unwrap_or(Time::NEVER));
+    let (shown, more) = few(receivers.iter(), MOST_ROWS, last);
+    for one in shown {
         let time = one.complete.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
         table.row([one.name.clone(), one.state.clone(), time]);
     }
-    Some(table.render().blank())
+    Some(table.render().then(Text::lines(left_out(more))).blank())
 }
 
-/// Returns a line for each receiver, as far as there is room.
-fn receiver_lines(receivers: &[ReceiverState]) -> Vec<String> {
+/// Returns a line for each receiver, as far as there is room for `most`: first for those that lack something.
+fn receiver_lines(receivers: &[ReceiverState], most: usize) -> Vec<String> {
     let line = |one: &ReceiverState| format!("  {:<24} {}", one.name, one.state);
-    let mut lines: Vec<String> = receivers.iter().take(MOST_LINES).map(line).collect();
-    let more = receivers.len().saturating_sub(MOST_LINES);
-    if let (Some(last), true) = (lines.last_mut(), more > 0) {
-        *last = format!("  and {} more", more + 1);
-    }
-    lines
+    lines(receivers.iter(), most, |one| one.complete.is_some(), line)
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_transfer::send::ReportOf;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Controls, Exit, Failure, Predict, SendArgs, SendMftp, SendProtocol, Steps, scan, send};
+use super::{Controls, Exit, Failure, Predict, SendArgs, SendMftp, SendProtocol, Steps, scan, transfer};
 
 mod advice;
 mod closing;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         check_enter()?;
         start_on_enter(Arc::clone(&start), Arc::clone(&stop));
     }
-    let sent = send::<SendMftp>(job, &mut view, Controls { start: &start, stop: &stop })?;
+    let sent = transfer::<SendMftp>(args, &mut view, Controls { start: &start, stop: &stop })?;
     view.close(&sent)
 }
 

@@ -3,6 +3,7 @@
 use farcast_net::{Kinds, Traffic};
 
 use crate::progress::percent;
+use crate::progress::receivers::grouped;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
@@ -26,26 +27,4 @@ pub(super) fn stats_table(size: u64, left_out: Option<u64>, traffic: &Traffic) -
     row("all that was sent, with IP headers", traffic.sent.octets);
     row("heard from receivers, without", traffic.heard);
     table.render().blank()
-}
-
-/// Returns a number with commas between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| core::str::from_utf8(group).unwrap_or_default())
-        .collect();
-    groups.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn thousands_stand_apart() {
-        assert_eq!([0, 999, 1000, 1_048_576].map(grouped), ["0", "999", "1,000", "1,048,576"]);
-    }
 }

@@ -9,6 +9,7 @@
 mod common;
 
 mod command_line;
+mod fleet;
 mod help;
 mod manual;
 mod matrix;

@@ -9,8 +9,10 @@
 mod common;
 
 mod eve;
+mod fleet;
 mod insider;
 mod key;
+
 mod party;
 mod sealed;
 mod sealed_protocols;

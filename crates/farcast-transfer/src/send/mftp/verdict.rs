@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use super::{GivenUp, Member, MemberState, Report, Sender, SenderOutcome, cancel, outcome};
+use super::{ClientId, GivenUp, Member, MemberState, Report, Sender, SenderOutcome, cancel, outcome};
 use crate::send::turn::{other, refusal};
-use crate::send::{SendJob, SendOutcome, Verdict, changed_files};
+use crate::send::{Lack, SendJob, SendOutcome, Standing, Tally, Unconfirmed, Verdict, changed_files, some};
 
 /// Returns the verdict on a transmission of `job` to `to`.
 pub(super) fn verdict(job: &SendJob, to: SocketAddr, report: &Report) -> Verdict {
@@ -41,7 +41,7 @@ fn sentence(job: &SendJob, to: SocketAddr, report: &Report, incomplete: &[String
         }
         SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => format!(
             "no receiver answers any more: {}; check their links, then send again: they keep what has come, if any",
-            incomplete.join(", ")
+            some(incomplete)
         ),
         SenderOutcome::Aborted { reason: cancel::ABORT_TRANSFER_TIMEOUT } => {
             "the transfer took longer than --time-limit".into()
@@ -49,11 +49,11 @@ fn sentence(job: &SendJob, to: SocketAddr, report: &Report, incomplete: &[String
         SenderOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED } => format!(
             "not every receiver has it: {}; all else was delivered to {}; send it again",
             changed_files(&report.changed),
-            incomplete.join(", ")
+            some(incomplete)
         ),
         SenderOutcome::Aborted { .. } => "stopped; receivers keep what has come, if any, for the next try".into(),
         SenderOutcome::Finished if incomplete.is_empty() => return None,
-        SenderOutcome::Finished => format!("not every receiver has it: {}", incomplete.join(", ")),
+        SenderOutcome::Finished => format!("not every receiver has it: {}", some(incomplete)),
     })
 }
 
@@ -89,6 +89,53 @@ pub fn standing(member: &Member, draft: bool) -> String {
         }
         (other, _) => state_words(other),
     }
+}
+
+/// Returns the numbers of the receivers that `sender` knows.
+pub(super) fn tally(sender: &Sender) -> Tally {
+    let draft = sender.config().secret.is_none();
+    let mut tally = Tally::default();
+    for (_, member) in sender.members() {
+        tally.known += 1;
+        tally.confirmed += u64::from(has_it(member, draft));
+        let gone =
+            matches!(member.state, MemberState::Declined(_) | MemberState::Quit(..) | MemberState::Lost(_));
+        tally.gone += u64::from(gone);
+    }
+    tally
+}
+
+/// Returns the receivers that are not known to have everything.
+pub(super) fn unconfirmed(sender: &Sender, draft: bool) -> Vec<Unconfirmed> {
+    let one = |(client, member): (ClientId, &Member)| {
+        let standing = match member.state {
+            MemberState::Invited => Standing::Absent,
+            MemberState::Active | MemberState::Done | MemberState::Lost(GivenUp::Silent) => Standing::Lacks,
+            MemberState::Declined(_) | MemberState::Lost(GivenUp::Greedy | GivenUp::Dismissed) => {
+                Standing::Refused
+            }
+            MemberState::Quit(..) => Standing::Left,
+        };
+        Unconfirmed {
+            name: member.label.clone(),
+            address: member.address,
+            standing,
+            lacks: lack(sender, client, member),
+            heard: member.heard_at,
+        }
+    };
+    sender.members().filter(|(_, member)| !has_it(member, draft)).map(one).collect()
+}
+
+/// Returns the data that a receiver lacks; `None` if it has said nothing of that.
+fn lack(sender: &Sender, client: ClientId, member: &Member) -> Option<Lack> {
+    if matches!(member.state, MemberState::Invited | MemberState::Declined(_) | MemberState::Done) {
+        return None;
+    }
+    let geometry = sender.geometry();
+    let segments = u64::from(geometry.segments().saturating_sub(sender.received_by(client)));
+    let octets = segments * u64::from(geometry.segment_size());
+    Some(Lack { segments, octets: octets.min(geometry.size()) })
 }
 
 /// Returns the state of a receiver in words, whatever it can prove.

@@ -1,8 +1,10 @@
 //! Messages of `farcast send` at its end.
 
+use std::cmp::Reverse;
+
 use farcast_core::{Span, Time};
 use farcast_files::Compressed;
-use farcast_mftp::{Member, MemberState, Sender};
+use farcast_mftp::{ClientId, Member, MemberState, Sender};
 use farcast_report::transfer::Receiver;
 use farcast_transfer::sealing;
 use farcast_transfer::send::{Verdict, has_it, standing};
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::advice::Advice;
 use super::{Exit, SendReport};
+use crate::progress::receivers::{MOST_ROWS, few, left_out};
 use crate::progress::{loss_percent, overhead, part_of, percent, rate, size, times_the_size};
 use crate::send::{changed_fields, compressed_sentence};
 use crate::table::{Align, Table};
@@ -26,7 +29,7 @@ pub(super) struct Closing<'a> {
     pub(super) compressed: Option<&'a Compressed>,
 }
 
-/// Returns a table of the known receivers, or `None` without any.
+/// Returns a table of the known receivers, or `None` without any. Of many it has those that came last, or not at all.
 pub(super) fn closing_table(report: &SendReport, draft: bool) -> Option<Text> {
     report.sender.members().next()?;
     let stats = report.sender.stats();
@@ -38,7 +41,12 @@ pub(super) fn closing_table(report: &SendReport, draft: bool) -> Option<Text> {
         ("loss", Align::Right),
         ("NAKs", Align::Right),
     ]);
-    for (id, member) in report.sender.members() {
+    let last = |&(_, member): &(ClientId, &Member)| {
+        let has = has_it(member, draft);
+        (has, Reverse(member.done_at.filter(|_| has)))
+    };
+    let (shown, more) = few(report.sender.members(), MOST_ROWS, last);
+    for (id, member) in shown {
         let time = member.done_at.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
         table.row([
             member.label.clone(),
@@ -51,7 +59,7 @@ pub(super) fn closing_table(report: &SendReport, draft: bool) -> Option<Text> {
     }
     let sent_any = stats.dtus_per_pass.iter().any(|&dtus| dtus > 0);
     let believed = (draft && sent_any).then_some("receivers were believed without proof, as --draft says");
-    Some(table.render().paragraph(Text::lines(believed)).blank())
+    Some(table.render().then(Text::lines(left_out(more))).paragraph(Text::lines(believed)).blank())
 }
 
 /// Returns the result of the transfer in a sentence: the last line.

@@ -5,14 +5,15 @@ use farcast_delivery::{Phase, Protocol as _, RoundProgress};
 use farcast_files::Outgoing;
 use farcast_mftp::{ClientId, GivenUp, Member, MemberState, Mftp, Sender, SenderEvent, SenderOutcome};
 use farcast_transfer::send::{
-    NoticeOf, SendEvent, changed_files, given_up, mftp_outcome_word as outcome_word, quit_reason,
+    NoticeOf, SendEvent, Tally, changed_files, given_up, mftp_outcome_word as outcome_word, quit_reason,
     receivers as receivers_words, state_words as state,
 };
 
 use super::advice::Advice;
 use super::closing::{Closing, closing_sentence, closing_table, receivers, summary};
 use super::{SendMftp, SendReport};
-use crate::progress::{MOST_LINES, part_of, percent, rate, time_left};
+use crate::progress::receivers::{Confirmations, Sparing, lines};
+use crate::progress::{part_of, percent, rate, time_left};
 use crate::report::{End, Sending};
 use crate::send::stats::stats_table;
 use crate::send::{
@@ -36,6 +37,10 @@ pub(super) struct View<'a> {
     next_report: Time,
     /// Set if advice was given.
     advised: bool,
+    /// Confirmations so far.
+    confirmations: Confirmations,
+    /// Lines about single receivers.
+    sparing: Sparing,
     /// Record for a page, if a page is asked for.
     seen: Option<Sending>,
 }
@@ -62,12 +67,13 @@ impl SendFace<SendMftp> for View<'_> {
         let to = protocol.basis().to;
         self.seen = Sending::new(&self.steps.args.page, Mftp::WORDS, (&files.name, self.size), to);
         (self.data_began, self.next_report, self.advised) = (None, Time::ZERO, false);
+        self.confirmations = Confirmations::default();
     }
 
     fn observe(
         &mut self,
         now: Time,
-        (_, sender): (&SendMftp, &Sender),
+        (protocol, sender): (&SendMftp, &Sender),
         notice: &NoticeOf<'_, SendMftp>,
         _told: Option<SendEvent>,
     ) {
@@ -77,7 +83,7 @@ impl SendFace<SendMftp> for View<'_> {
             SendNotice::Event(SenderEvent::Ended(SenderOutcome::GroupInUse { .. }))
                 if self.steps.args.job.group.wait.is_some() => {}
             SendNotice::Event(event) => self.event(now, sender, event),
-            SendNotice::Tick(_) => self.tick(now, sender),
+            SendNotice::Tick(_) => self.tick(now, protocol, sender),
             notice => {
                 let words = notice_words(self.steps.args, notice, SendMftp::SEGMENT_SIZE);
                 let Some((line, kind, fields)) = words else { return };
@@ -113,6 +119,8 @@ impl<'a> View<'a> {
             files: Vec::new(),
             next_report: Time::ZERO,
             advised: false,
+            confirmations: Confirmations::default(),
+            sparing: Sparing::default(),
             seen: None,
         }
     }
@@ -131,15 +139,17 @@ impl<'a> View<'a> {
         }
     }
 
-    fn tick(&mut self, now: Time, sender: &Sender) {
+    fn tick(&mut self, now: Time, protocol: &SendMftp, sender: &Sender) {
         if self.data_began.is_none() && sender.pass().sent > 0 {
             self.data_began = Some(now);
         }
         let output = &mut self.steps.output;
         let progress = self.steps.progress.get_or_insert_with(|| Progress::new(output));
-        let (prefix, message, done) = bar(now, sender, self.data_began, &self.files);
-        let shown = progress.shows_lines();
-        let lines = if shown { receiver_lines(now, sender, self.data_began, self.size) } else { Vec::new() };
+        let tally = protocol.tally(sender);
+        let confirmed = self.confirmations.words(now, tally);
+        let facts = Facts { tally, confirmed: &confirmed, began: self.data_began, files: &self.files };
+        let (prefix, message, done) = bar(now, sender, &facts);
+        let lines = receiver_lines(now, sender, self.data_began, self.size, progress.room());
         progress.update(output, now, (&prefix, &message), done, &lines);
         if now >= self.next_report {
             self.next_report = now + REPORT_EVERY;
@@ -158,10 +168,10 @@ impl<'a> View<'a> {
         if let SenderEvent::Started { .. } = event {
             self.data_began.get_or_insert(now);
         }
-        if let Some(line) = describe(sender, event) {
+        let (kind, fields) = fields(sender, event);
+        if let Some(line) = describe(sender, event).and_then(|line| self.sparing.line(kind, line)) {
             progress.line(output, &line);
         }
-        let (kind, fields) = fields(sender, event);
         output.event(kind, fields);
     }
 
@@ -313,38 +323,66 @@ fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
     }
 }
 
-/// Returns the prefix of the bar, its message, and the part that is done with the whole.
-fn bar(
-    now: Time,
-    sender: &Sender,
+/// Facts that the bar shows beside those of the engine.
+struct Facts<'a> {
+    tally: Tally,
+    /// Numbers of the receivers in words.
+    confirmed: &'a str,
+    /// Time at which data began.
     began: Option<Time>,
-    files: &[(String, u64)],
-) -> (String, String, (u64, u64)) {
+    /// Files, each with the offset of its end in the product.
+    files: &'a [(String, u64)],
+}
+
+/// Returns the prefix of the bar, its message, and the part that is done with the whole.
+fn bar(now: Time, sender: &Sender, facts: &Facts<'_>) -> (String, String, (u64, u64)) {
+    let &Facts { tally, confirmed, .. } = facts;
     let RoundProgress { round: pass, sent, segments: total } = sender.pass();
+    let several = tally.known > 1;
+    let done = if several { (tally.confirmed, tally.known) } else { (1, 1) };
     match sender.phase() {
         Phase::Announcing if sent == 0 => {
             let registered = sender.members().filter(|(_, m)| m.is_active()).count();
             ("announcing".into(), format!("{registered} registered"), (0, 1))
         }
-        Phase::Waiting if sender.is_resting() => ("waiting".into(), waits_for(sender), (1, 1)),
+        // All data has left early, and some receivers have not registered yet.
+        Phase::Announcing if several && sent >= total => {
+            ("waiting".into(), format!("{confirmed}; {}", waits_for(sender)), done)
+        }
+        Phase::Waiting if sender.is_resting() && several => {
+            ("waiting".into(), format!("{confirmed}; {}", waits_for(sender)), done)
+        }
+        Phase::Waiting if sender.is_resting() => ("waiting".into(), waits_for(sender), done),
         Phase::Waiting if pass == 0 => ("comparing".into(), "receivers look what they have".into(), (0, 1)),
-        Phase::Waiting => (format!("pass {pass}"), "waiting for answers".into(), (1, 1)),
+        Phase::Waiting if several => (format!("pass {pass}"), confirmed.into(), done),
+        Phase::Waiting => (format!("pass {pass}"), "waiting for answers".into(), done),
+        Phase::Completing | Phase::Ended if several => ("closing".into(), confirmed.into(), (1, 1)),
         Phase::Completing | Phase::Ended => ("closing".into(), String::new(), (1, 1)),
         _ => {
             let (sent, total) = (u64::from(sent), u64::from(total));
-            let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
-            let mut message = format!("{sent} of {total} DTUs, {}", rate(wire_bytes(sender), elapsed));
-            if pass == 1 {
-                message += &time_left(sent, total, elapsed);
-                let at = sent * u64::from(sender.geometry().segment_size());
-                if let Some((path, _)) = files.iter().find(|(_, end)| at < *end).filter(|_| files.len() > 1) {
-                    message.push_str("  ");
-                    message.push_str(path);
-                }
-            }
+            let message = sending(now, sender, facts);
+            let message = if pass > 1 && several { format!("{confirmed}; {message}") } else { message };
             (format!("pass {pass}"), message, (sent, total))
         }
     }
+}
+
+/// Returns the progress of a pass in words.
+fn sending(now: Time, sender: &Sender, facts: &Facts<'_>) -> String {
+    let RoundProgress { round: pass, sent, segments: total } = sender.pass();
+    let (sent, total) = (u64::from(sent), u64::from(total));
+    let elapsed = facts.began.map_or(Span::ZERO, |began| now.since(began));
+    let mut message = format!("{sent} of {total} DTUs, {}", rate(wire_bytes(sender), elapsed));
+    if pass == 1 {
+        message += &time_left(sent, total, elapsed);
+        let at = sent * u64::from(sender.geometry().segment_size());
+        let mut ends = facts.files.iter().filter(|_| facts.files.len() > 1);
+        if let Some((path, _)) = ends.find(|(_, end)| at < *end) {
+            message.push_str("  ");
+            message.push_str(path);
+        }
+    }
+    message
 }
 
 /// Returns what the sender waits for when all receivers that have come are served.
@@ -368,8 +406,9 @@ fn look(seen: &mut Sending, now: Time, sender: &Sender) {
     seen.look(now, sender.members().filter(|(_, member)| !gone(member)).map(share));
 }
 
-/// Returns a line for each receiver, as far as there is room.
-fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) -> Vec<String> {
+/// Returns a line for each receiver, as far as there is room for `most`: first for those that have least. Data of
+/// `size` octets began to leave at `began`.
+fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64, most: usize) -> Vec<String> {
     let segments = u64::from(sender.geometry().segments());
     let line = |(id, member): (ClientId, &Member)| {
         // The rate of a receiver that has everything stays as it was.
@@ -389,12 +428,16 @@ fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) ->
             }
         )
     };
-    let mut lines: Vec<String> = sender.members().take(MOST_LINES).map(line).collect();
-    let more = sender.members().count().saturating_sub(MOST_LINES);
-    if let (Some(last), true) = (lines.last_mut(), more > 0) {
-        *last = format!("  and {} more", more + 1);
-    }
-    lines
+    let slowest = |&(id, member): &(ClientId, &Member)| {
+        let rank = match member.state {
+            MemberState::Active => 0,
+            MemberState::Invited => 1,
+            MemberState::Declined(_) | MemberState::Quit(..) | MemberState::Lost(_) => 2,
+            MemberState::Done => 3,
+        };
+        (rank, sender.received_by(id), id)
+    };
+    lines(sender.members(), most, slowest, line)
 }
 
 /// Returns the progress for programs.
