@@ -74,9 +74,7 @@ impl Sender {
 
     /// Judges an answer that came `late` after the shortest possible time, where answers take about `trip`.
     fn judge(&mut self, now: Time, late: Span, trip: Span) {
-        if self.turns.allowance.judge(now, late, trip) && self.turns.counts {
-            self.count_anew();
-        }
+        self.turns.drains |= self.turns.allowance.judge(now, late, trip);
     }
 
     /// Lowers the return's rate if far fewer receivers answer than the ranges before let expect: a short queue on the
