@@ -25,3 +25,4 @@ mod proofs;
 mod repair;
 mod survey;
 mod turns;
+mod turns_end;

@@ -13,7 +13,7 @@ use crate::common::{
     Ownership, Session, at, ms, rate, receiver, receiver_address, secs, sender, sent, server,
 };
 
-const RECEIVERS: usize = 60;
+pub(crate) const RECEIVERS: usize = 60;
 /// Rate of the return in bit/s: a registration and a report of all receivers take 20 s.
 const RETURN: u64 = 4_000;
 /// Octets of a datagram's headers.
@@ -28,11 +28,11 @@ fn by_turns(group: Group) -> SenderConfig {
     SenderConfig { turns: true, return_rate, parity_symbols, parity_ahead, silence: secs(20), ..config }
 }
 
-fn open() -> SenderConfig {
+pub(crate) fn open() -> SenderConfig {
     by_turns(Group::OpenLimited { limit: 10_000 })
 }
 
-fn listed() -> SenderConfig {
+pub(crate) fn listed() -> SenderConfig {
     let invited = (0..RECEIVERS).map(|n| {
         let id = receiver(n).id;
         Invited { label: id.to_string(), id }
@@ -40,7 +40,7 @@ fn listed() -> SenderConfig {
     by_turns(Group::Closed(invited.collect()))
 }
 
-fn run(config: SenderConfig, link: Link, receivers: usize) -> Session {
+pub(crate) fn run(config: SenderConfig, link: Link, receivers: usize) -> Session {
     let proofs = config.secret.is_some();
     let mut session = Session::empty("turns", Setup::plain(7), config, link);
     for n in 0..receivers {
@@ -66,7 +66,7 @@ fn most_within(session: &mut Session, span: Span) -> usize {
     said.iter().enumerate().map(within).max().unwrap_or(0)
 }
 
-fn done(session: &Session) -> usize {
+pub(crate) fn done(session: &Session) -> usize {
     session.count(|event| matches!(event, SenderEvent::Done { .. }))
 }
 

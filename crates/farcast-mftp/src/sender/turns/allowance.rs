@@ -68,12 +68,13 @@ impl Allowance {
     /// Creates the allowance of a return with the `given` rate, or else of one with probably the rate `supposed` and at
     /// most `most`.
     pub(super) fn new(given: Option<f64>, supposed: f64, most: f64) -> Self {
-        let rate = given.unwrap_or(supposed / BEGIN);
+        let supposed = supposed.max(LEAST);
+        let rate = given.unwrap_or((supposed / BEGIN).max(LEAST));
         Self {
             rate,
             given: given.is_some(),
             supposed: given.is_none().then_some(supposed),
-            most,
+            most: most.max(LEAST),
             level: rate * ASKED * SAVED_S,
             at: Time::ZERO,
             carried: 0.0,

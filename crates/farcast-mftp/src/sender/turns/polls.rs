@@ -24,6 +24,8 @@ const FEW: f64 = 6.0;
 const SILENT: f64 = 0.5;
 /// Part of the receivers from which their answers stand for the others.
 const TELLING: f64 = 0.2;
+/// Sum of parts, each of them drawn anew, after which most receivers have been asked.
+const ASKED: f64 = 2.0;
 /// Factor by which the part that answers grows at most from one request to the next.
 const WIDENS: f64 = 4.0;
 /// Number of NAKs with which a receiver answers a request at most.
@@ -63,7 +65,9 @@ pub(super) struct Polls {
     unknown: BTreeSet<u32>,
     /// Number of NAKs that are expected if all are asked about all blocks, besides these.
     left: f64,
-    /// `true` if all were asked about all blocks, and none needs anything that can be sent.
+    /// Sum of the parts that answered the last requests about all blocks, of which none needs anything that can be sent.
+    unneeded: f64,
+    /// `true` if probably all were asked about all blocks, and none needs anything that can be sent.
     quiet: bool,
     /// Number of DTUs that are sent again for receivers that have not proved themselves.
     unproved: u64,
@@ -153,6 +157,7 @@ impl Sender {
         }
         let polls = &mut self.turns.polls;
         polls.quiet &= !needs;
+        polls.unneeded *= f64::from(u8::from(!needs));
         let of = |poll: &&mut Poll| poll.pass == pass && poll.blocks.contains(block);
         if let Some(poll) = polls.sent.iter_mut().rev().find(of) {
             poll.heard += 1.0;
@@ -198,7 +203,7 @@ impl Sender {
             polls.untold.clear();
             polls.unknown.clear();
         }
-        (polls.all, polls.quiet) = (None, false);
+        (polls.all, polls.quiet, polls.unneeded) = (None, false, 0.0);
     }
 
     pub(in crate::sender) fn settle_polls(&mut self, now: Time) {
@@ -226,7 +231,8 @@ impl Sender {
             }
             if poll.blocks.count() == self.geometry.blocks() && poll.pass == self.progress.pass {
                 polls.all = Some(upper);
-                polls.quiet = poll.share >= 1.0 && !poll.needed;
+                polls.unneeded = if poll.needed { 0.0 } else { polls.unneeded + poll.share };
+                polls.quiet = !poll.needed && (poll.share >= 1.0 || polls.unneeded >= ASKED);
             }
         }
     }

@@ -1,0 +1,170 @@
+//! The end of turns, which nothing but news puts off.
+
+use farcast_core::engine::{Arrival, Engine as _};
+use farcast_core::{Bitmap, Run, Span};
+use farcast_delivery::Gone;
+use farcast_mftp::message::{Nak, Registration, RegistrationEntry, StatusRequest, StatusType};
+use farcast_mftp::{
+    Body, ClientId, Group, MemberState, Message, Secret, Sender, SenderConfig, SenderOutcome,
+};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Ownership, Session, at, ms, rate, receiver, receiver_address, secs, server};
+use crate::turns::{RECEIVERS, done, listed, open, run};
+
+/// Returns a session of the usual receivers with proofs, which has not run yet.
+fn session(config: SenderConfig, link: Link) -> Session {
+    let secret = Some(Secret([9; 32]));
+    let mut session = Session::empty("turns_end", Setup::plain(7), SenderConfig { secret, ..config }, link);
+    for n in 0..RECEIVERS {
+        session.add(n, receiver(n), Ownership::default());
+    }
+    session
+}
+
+/// Returns an unproved registration of a host that does not exist.
+fn forged(engine: &Sender, n: u32) -> (Arrival, Message) {
+    let entry = RegistrationEntry { client: ClientId(0x0B00_0000 + n), serial: None, response: Ok(()) };
+    let registration = Registration {
+        server: server(),
+        entries: vec![entry],
+        name: None,
+        segments_held: None,
+        receive_buffer_bytes: None,
+        nonce: None,
+        heard: None,
+        round: Some(u16::try_from(n / 3).expect("few")),
+        complete: Some(0),
+    };
+    let message = Message::new(engine.config().transmission, Body::Registration(registration));
+    (Arrival::new(receiver_address(200), server()), message)
+}
+
+#[test]
+fn receivers_that_lack_only_withdrawn_segments_end_them() {
+    let mut session = session(open(), Link::clean(ms(100)));
+    let gone = Gone { whole: Run::new(91, 80), touched: Run::new(90, 82).expect("some") };
+    session
+        .net
+        .at(at(ms(400)), session.sender, move |engine: &mut Sender, _| engine.withdraw(&gone, "it changed"));
+    let session = session.run();
+    assert!(matches!(session.outcome(), Some(SenderOutcome::Aborted { .. })), "{:?}", session.outcome());
+    let ended = session.when(|event| matches!(event, farcast_mftp::SenderEvent::Ended(_)));
+    assert!(ended.is_some_and(|ended| ended < at(secs(240))), "{ended:?}");
+}
+
+#[test]
+fn surplus_receivers_do_not_put_it_off() {
+    let config = open();
+    let config = SenderConfig { group: Group::OpenLimited { limit: 50 }, ..config };
+    let session = run(config, Link::clean(ms(100)), RECEIVERS);
+    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), 50));
+}
+
+#[test]
+fn forged_registrations_do_not_put_it_off() {
+    let ended = |forgeries: u32| {
+        let mut session = session(open(), Link::clean(ms(100)));
+        for n in 0..forgeries {
+            let forge = move |engine: &mut Sender, now| {
+                let (from, message) = forged(engine, n);
+                let _ = engine.handle(now, &from, &message);
+            };
+            session.net.at(at(secs(2)) + ms(500) * u64::from(n), session.sender, forge);
+        }
+        let session = session.run();
+        assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
+        session.when(|event| matches!(event, farcast_mftp::SenderEvent::Ended(_))).expect("it ended")
+    };
+    let (without, with) = (ended(0), ended(600));
+    assert!(with < without + secs(60), "{with:?}, {without:?} without");
+}
+
+#[test]
+fn forged_requests_change_nothing_of_a_member() {
+    let mut session = session(open(), Link::clean(ms(100)));
+    for n in 0..200_u64 {
+        let forge = |engine: &mut Sender, now| {
+            let missing = Bitmap::full(96);
+            let client = receiver(0).id;
+            let mut missing_of_block = Bitmap::new(missing.len());
+            missing_of_block.insert_run(Run::new(0, 90).expect("some"));
+            let nak = Nak {
+                server: server(),
+                client,
+                pass: 1,
+                block: 0,
+                missing: missing_of_block,
+                parity_held: 0,
+                unstored: 0,
+            };
+            let message = Message::new(engine.config().transmission, Body::Nak(nak));
+            let _ = engine.handle(now, &Arrival::new(receiver_address(201), server()), &message);
+        };
+        session.net.at(at(secs(2)) + ms(20) * n, session.sender, forge);
+    }
+    let session = session.run();
+    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
+    let naks: Vec<u64> = session.engine().members().map(|(_, member)| member.naks).collect();
+    assert!(session.engine().stats().naks > 0, "the forged ones were taken");
+    assert!(naks.iter().all(|&naks| naks == 0), "{naks:?}");
+    let (stats, product) = (session.engine().stats(), 900);
+    assert!(stats.scheduled <= 4 * product + 4096 + 90, "{}", stats.scheduled);
+}
+
+#[test]
+fn complete_receivers_do_not_answer_for_others() {
+    let answers = |hosts: Option<Vec<ClientId>>| {
+        let mut session = session(listed(), Link::clean(ms(100)));
+        let client = session.clients[3].handle;
+        let transmission = session.engine().config().transmission;
+        let (begin, end) = (secs(200), secs(210));
+        session.net.at(at(begin), client, move |engine: &mut farcast_mftp::Receiver, now| {
+            let dtus = Run::new(0, 90).expect("some");
+            let blocks = Run::new(0, 10).expect("some");
+            let request =
+                StatusRequest { pass: 1, blocks, dtus, status: StatusType::NakOnly, hosts, turn: None };
+            let message = Message::new(transmission, Body::StatusRequest(request));
+            let _ = engine.handle(now, &Arrival::new(server(), crate::common::group()), &message);
+        });
+        let mut session = session.run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        log.departures.iter().filter(|d| d.from == 4 && d.at >= at(begin) && d.at < at(end)).count()
+    };
+    assert!(answers(None) > 0, "it reports again when everyone is asked");
+    assert!(answers(Some(vec![receiver(3).id])) > 0, "and when it is asked");
+    assert_eq!(answers(Some(vec![receiver(4).id])), 0);
+}
+
+#[test]
+fn a_very_slow_sender_counts_its_receivers_too() {
+    // A thirtieth of this rate is less than the least that is assumed of any return.
+    let config = SenderConfig { pace: rate(1), return_rate: None, silence: secs(60), ..open() };
+    let config = SenderConfig { product: crate::common::product(20_000), ..config };
+    let mut session = run(config, Link::lossy(ms(900), 0.05), 6);
+    session.assert_complete();
+    assert_eq!(done(&session), 6);
+    let _ = session.net.take_log();
+    let lost = session.engine().members().filter(|(_, m)| matches!(m.state, MemberState::Lost(_))).count();
+    assert_eq!(lost, 0);
+}
+
+#[test]
+fn a_handful_of_listed_receivers_takes_no_turns() {
+    let group = |count: usize| {
+        let Group::Closed(all) = listed().group else { unreachable!("it is listed") };
+        Group::Closed(all.into_iter().take(count).collect())
+    };
+    for (count, turns) in [(4, false), (5, true)] {
+        let config = SenderConfig { group: group(count), ..listed() };
+        let mut session = run(config, Link::clean(Span::from_millis(100)), count);
+        session.assert_complete();
+        let log = session.net.take_log();
+        let called = log.departures.iter().any(|departure| match &departure.message.body {
+            Body::Announce(m) => m.turn.is_some(),
+            _ => false,
+        });
+        assert_eq!(called, turns, "{count}");
+    }
+}
