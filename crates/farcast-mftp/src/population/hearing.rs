@@ -234,7 +234,9 @@ impl Population {
             Action::RegisterLater => self.register_later(now, cohort, &members),
             Action::Register => members.into_iter().for_each(|receiver| self.say_registration(now, receiver)),
             Action::RegisterDone => {
-                members.into_iter().for_each(|receiver| self.register_complete(now, receiver));
+                for receiver in members {
+                    self.register_complete(now, receiver);
+                }
             }
             Action::Done => members.into_iter().for_each(|receiver| self.say_done(now, receiver)),
             Action::Quit(reason, text) => {

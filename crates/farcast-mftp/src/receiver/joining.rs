@@ -20,7 +20,7 @@ const SUPERSEDED_AFTER: Span = Span::from_secs(5);
 /// announced rate.
 const FOLLOWED_AFTER: (Span, u64) = (Span::from_secs(2), 4);
 
-/// Age up to which a call that came before the owner took part is answered.
+/// Age up to which an answer to a call that came before the owner took part tells how long answers take.
 const FRESH: Span = Span::from_millis(500);
 
 impl Session {
@@ -170,11 +170,15 @@ impl Receiver {
         session.have = if held.len() == segments { held } else { Bitmap::new(segments) };
         session.note_held();
         let act = session.control.accept(now, &session.terms, &self.config);
-        // An answer that comes late would seem to have waited in a queue.
-        let called = session.called.take().filter(|&(at, _)| now.since(at) < FRESH).map(|(_, turn)| turn);
+        let called = session.called.take();
         self.act(now, act);
         self.check_complete();
-        self.called(now, called);
+        let Some((at, turn)) = called else { return };
+        self.called(now, Some(turn));
+        if let Some(session) = self.session.as_mut().filter(|_| now.since(at) >= FRESH) {
+            // The answer does not name the round: it would seem to have waited in a queue.
+            session.spoke = None;
+        }
     }
 
     /// Takes part with a possible older version of the product, and with these segments of the product itself. `listed`

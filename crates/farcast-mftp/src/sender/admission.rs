@@ -85,6 +85,28 @@ impl Sender {
         if entries.len() < m.entries.len() { result.and(Err(Reject::Limit)) } else { result }
     }
 
+    /// Admits a listed receiver that asks for repair before its turn to register, if no proofs are asked for. Returns
+    /// `true` if it is a member now.
+    pub(super) fn register_by_nak(&mut self, now: Time, source: SocketAddr, client: ClientId) -> bool {
+        let invited = |member: &Member| member.state == MemberState::Invited;
+        if self.config.secret.is_some() || !self.members.get(&client).is_some_and(invited) {
+            return false;
+        }
+        let registration = Registration {
+            server: self.config.server,
+            entries: Vec::new(),
+            name: None,
+            segments_held: None,
+            receive_buffer_bytes: None,
+            nonce: None,
+            heard: None,
+            round: None,
+            complete: None,
+        };
+        self.admit(now, Claim { client, source, nonce: None, shown: true }, &registration);
+        true
+    }
+
     /// Handles the report of the complete product in a registration like a Done behind it.
     fn done_with_registration(
         &mut self,

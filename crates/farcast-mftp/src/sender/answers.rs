@@ -128,7 +128,9 @@ impl Sender {
         if self.has_members() {
             match self.heard(now, source, m.client, m.server, message) {
                 Err(Reject::Stranger | Reject::Unproven) if self.by_turns() => {
-                    return self.nak_of_unknown(now, m);
+                    if !self.register_by_nak(now, source, m.client) {
+                        return self.nak_of_unknown(now, m);
+                    }
                 }
                 heard => heard?,
             }

@@ -221,7 +221,10 @@ impl Case {
             model: 1 + case.model % 2,
             wait: PassWait::Draft,
             given: false,
-            turns: Some([400, 2_000, 20_000][random.below(3) as usize]),
+            // A handful takes no turns, and receivers that may not come late do not.
+            turns: Some([400, 2_000, 5_000][random.below(3) as usize]),
+            receivers: 4 + case.receivers,
+            late: true,
             ..case
         }
     }
