@@ -421,7 +421,7 @@ fn keys_of_a_protocol_are_none_for_another() {
         "--receivers",
         "bob,eve",
         "--robust",
-        "5",
+        "12",
     ];
     let sender = parties.send(&file, &args);
     let codec = Codec { fec: Fec::ReedSolomon8 };
