@@ -357,6 +357,23 @@ pub struct Registration {
     pub complete: Option<u32>,
 }
 
+impl Registration {
+    /// Creates the registration with which `client` answers `server`, as in the draft: without farcast's own fields.
+    pub fn new(server: SocketAddr, client: ClientId, response: Result<(), DeclineReason>) -> Self {
+        Self {
+            server,
+            entries: alloc::vec![RegistrationEntry { client, serial: None, response }],
+            name: None,
+            segments_held: None,
+            receive_buffer_bytes: None,
+            nonce: None,
+            heard: None,
+            round: None,
+            complete: None,
+        }
+    }
+}
+
 /// Kind of the payload of a DATA message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DataKind {

@@ -13,7 +13,6 @@ use crate::config::Waiter;
 use crate::event::ReceiverOutcome;
 use crate::message::{
     Ack, Announce, Body, ClientId, Completion, GroupModel, HostState, Message, Quit, Registration,
-    RegistrationEntry,
 };
 use crate::receiver::answers::Question;
 use crate::receiver::control::{Action, Control, Terms};
@@ -305,21 +304,16 @@ impl Population {
 
     fn registration(&self, receiver: u32) -> Option<Registration> {
         let terms = self.terms.as_ref()?;
-        let client = self.id(receiver);
         let heard = self.heard_by(receiver);
         // Where receivers take turns, what came in this transmission does not count.
         let held =
             if heard.is_some() { 0 } else { terms.geometry().segments() - self.lacking.count(receiver) };
         Some(Registration {
-            server: terms.server,
-            entries: alloc::vec![RegistrationEntry { client, serial: None, response: Ok(()) }],
-            name: None,
             segments_held: Some(held).filter(|&held| held > 0),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
-            nonce: None,
             heard,
             round: self.round_of(receiver),
-            complete: None,
+            ..Registration::new(terms.server, self.id(receiver), Ok(()))
         })
     }
 

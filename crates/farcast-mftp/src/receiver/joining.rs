@@ -10,7 +10,7 @@ use super::session::{Comparison, Session};
 use super::{Receiver, ReceiverStats};
 use crate::config::{ReceiverConfig, Waiter};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry};
+use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration};
 use crate::turn::{HeardData, Turn};
 
 /// Silence of the current transmission after which another one from the same host takes its place.
@@ -215,18 +215,16 @@ impl Receiver {
     }
 
     pub(super) fn registration(&self, session: &Session, response: Result<(), DeclineReason>) -> Body {
-        let registration = Registration {
-            server: session.terms.server,
-            entries: alloc::vec![RegistrationEntry { client: self.config.id, serial: None, response }],
+        let by_turns = session.control.speaks_by_turns();
+        Body::Registration(Registration {
             name: self.config.name.clone(),
             segments_held: session.claim(),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             nonce: session.guard.nonce(),
-            heard: session.control.speaks_by_turns().then_some(session.heard),
-            round: session.spoke.filter(|_| session.control.speaks_by_turns()),
-            complete: None,
-        };
-        Body::Registration(registration)
+            heard: by_turns.then_some(session.heard),
+            round: session.spoke.filter(|_| by_turns),
+            ..Registration::new(session.terms.server, self.config.id, response)
+        })
     }
 
     /// Registers and reports the complete product by one message. A sender that asks for proofs believes a report only

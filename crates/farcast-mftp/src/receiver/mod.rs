@@ -7,7 +7,7 @@
 //! | `guard.rs` | evidence of the sender's identity, and limits on answers |
 //! | `joining.rs` | announcements, registration |
 //! | `rivals.rs` | other transmissions that are announced meanwhile |
-//! | `over.rs` | transmissions that are over |
+//! | `ended.rs` | transmissions that are over |
 //! | `delivery.rs` | data, parity, completeness |
 //! | `losses.rs` | DTUs lost on the way |
 //! | `parity.rs` | value and cost of parity, also used by a population |

@@ -78,7 +78,12 @@ impl Sender {
                 self.note_losses(only.client, m.heard.as_ref());
             }
             if m.complete.is_some() && result.is_ok() {
-                result = self.done_with_registration(now, source, m, message);
+                let (server, client, round) = (m.server, only.client, m.round);
+                let done = Done { server, client, naked_dtus: 0, duration_s: 0, round };
+                // A report that is repeated does not make the registration vain.
+                let reported = self.done(now, source, &done, message);
+                result =
+                    reported.or_else(|reject| if reject == Reject::Duplicate { Ok(()) } else { Err(reject) });
             }
         }
         self.try_start(now);
@@ -92,36 +97,9 @@ impl Sender {
         if self.config.secret.is_some() || !self.members.get(&client).is_some_and(invited) {
             return false;
         }
-        let registration = Registration {
-            server: self.config.server,
-            entries: Vec::new(),
-            name: None,
-            segments_held: None,
-            receive_buffer_bytes: None,
-            nonce: None,
-            heard: None,
-            round: None,
-            complete: None,
-        };
+        let registration = Registration::new(self.config.server, client, Ok(()));
         self.admit(now, Claim { client, source, nonce: None, shown: true }, &registration);
         true
-    }
-
-    /// Handles the report of the complete product in a registration like a Done behind it.
-    fn done_with_registration(
-        &mut self,
-        now: Time,
-        source: SocketAddr,
-        m: &Registration,
-        message: &Message,
-    ) -> Result<(), Reject> {
-        let client = m.entries[0].client;
-        let done = Done { server: m.server, client, naked_dtus: 0, duration_s: 0, round: m.round };
-        match self.done(now, source, &done, message) {
-            // The registration was not in vain.
-            Err(Reject::Duplicate) => Ok(()),
-            result => result,
-        }
     }
 
     /// Returns `true` if the sender of `message` has proved that it is at `source`.

@@ -343,7 +343,9 @@ impl Sender {
         // A Done that was repeated before its confirmation could arrive requests no other one.
         let under_way = repeated
             && self.closing.was_confirmed_within(now, self.round_trip.longest().unwrap_or(Span::ZERO));
-        self.note_news();
+        if !repeated || self.is_of_round(m.round) {
+            self.note_news();
+        }
         let Some(member) = self.members.get_mut(m.client) else { return Err(Reject::Stranger) };
         if !under_way {
             member.confirmations = 0;

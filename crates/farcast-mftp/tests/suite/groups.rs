@@ -2,7 +2,7 @@
 
 use farcast_core::engine::{Arrival, Engine, Reject};
 use farcast_core::{Span, Time};
-use farcast_mftp::message::{DeclineReason, Registration, RegistrationEntry, cancel};
+use farcast_mftp::message::{DeclineReason, Registration, cancel};
 use farcast_mftp::{
     Body, ClientId, ConfigError, Group, Invited, MemberState, Message, ReceiverConfig, ReceiverEvent,
     ReceiverOutcome, Sender, SenderConfig, SenderEvent, SenderOutcome, Start,
@@ -49,18 +49,7 @@ fn two_invitations_to_one_id_are_refused() {
 }
 
 fn registration(client: ClientId) -> Message {
-    let entry = RegistrationEntry { client, serial: None, response: Ok(()) };
-    let body = Body::Registration(Registration {
-        heard: None,
-        complete: None,
-        round: None,
-        server: server(),
-        entries: vec![entry],
-        name: None,
-        segments_held: None,
-        receive_buffer_bytes: None,
-        nonce: None,
-    });
+    let body = Body::Registration(Registration::new(server(), client, Ok(())));
     Message::new(1, body)
 }
 

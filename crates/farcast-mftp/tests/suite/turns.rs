@@ -2,7 +2,7 @@
 
 use farcast_core::engine::{Arrival, Engine as _, Message as _};
 use farcast_core::{BitRate, Span, Time};
-use farcast_mftp::message::{Registration, RegistrationEntry};
+use farcast_mftp::message::Registration;
 use farcast_mftp::{
     Body, ClientId, Group, HeardData, Invited, MemberState, Message, Proof, Secret, Sender, SenderConfig,
     SenderEvent, SenderOutcome, Start,
@@ -127,17 +127,11 @@ fn parity_after(heard: Option<HeardData>) -> u64 {
     let mut engine = Sender::new(config).expect("settings");
     engine.open(Time::ZERO);
     for n in 0..500_u32 {
-        let entry = RegistrationEntry { client: ClientId(0x0A00_0100 + n), serial: None, response: Ok(()) };
         let registration = Registration {
-            server: server(),
-            entries: vec![entry],
-            name: None,
-            segments_held: None,
-            receive_buffer_bytes: None,
             nonce: Some(Proof([n as u8; 8])),
             heard,
-            complete: None,
             round: Some(0),
+            ..Registration::new(server(), ClientId(0x0A00_0100 + n), Ok(()))
         };
         let message = Message::new(engine.config().transmission, Body::Registration(registration));
         let from = Arrival::new(receiver_address(n as usize % 200), server());

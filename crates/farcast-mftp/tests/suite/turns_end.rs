@@ -3,7 +3,7 @@
 use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::{Bitmap, Run, Span};
 use farcast_delivery::Gone;
-use farcast_mftp::message::{Nak, Registration, RegistrationEntry, StatusRequest, StatusType};
+use farcast_mftp::message::{Done, Nak, Registration, StatusRequest, StatusType};
 use farcast_mftp::{
     Body, ClientId, Group, MemberState, Message, Secret, Sender, SenderConfig, SenderOutcome,
 };
@@ -24,17 +24,10 @@ fn session(config: SenderConfig, link: Link) -> Session {
 
 /// Returns an unproved registration of a host that does not exist, as if it was called in `round`.
 fn forged(engine: &Sender, n: u32, round: u16) -> (Arrival, Message) {
-    let entry = RegistrationEntry { client: ClientId(0x0B00_0000 + n), serial: None, response: Ok(()) };
     let registration = Registration {
-        server: server(),
-        entries: vec![entry],
-        name: None,
-        segments_held: None,
-        receive_buffer_bytes: None,
-        nonce: None,
-        heard: None,
         round: Some(round),
         complete: Some(0),
+        ..Registration::new(server(), ClientId(0x0B00_0000 + n), Ok(()))
     };
     let message = Message::new(engine.config().transmission, Body::Registration(registration));
     (Arrival::new(receiver_address(200), server()), message)
@@ -80,6 +73,35 @@ fn forged_registrations_do_not_put_it_off() {
     };
     let (without, with) = (ended(0), ended(200));
     assert!(with < without + secs(60), "{with:?}, {without:?} without");
+}
+
+#[test]
+fn a_report_that_somebody_repeats_does_not_put_it_off() {
+    let ended = |repeats: u64| {
+        // Without proofs, a repeated report is as good as the receiver's own.
+        let config = SenderConfig { secret: None, ..open() };
+        let mut session = Session::empty("turns_end", Setup::plain(7), config, Link::clean(ms(100)));
+        for n in 0..RECEIVERS {
+            session.add(n, receiver(n), Ownership::default());
+        }
+        for n in 0..repeats {
+            let repeat = |engine: &mut Sender, now| {
+                let client = receiver(0).id;
+                let done = Done { server: server(), client, naked_dtus: 0, duration_s: 1, round: Some(1) };
+                let is_done = engine.members().any(|(id, m)| id == client && m.state == MemberState::Done);
+                if is_done {
+                    let message = Message::new(engine.config().transmission, Body::Done(done));
+                    let _ = engine.handle(now, &Arrival::new(receiver_address(0), server()), &message);
+                }
+            };
+            session.net.at(at(secs(2)) + secs(1) * n, session.sender, repeat);
+        }
+        let session = session.run();
+        assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
+        session.when(|event| matches!(event, farcast_mftp::SenderEvent::Ended(_))).expect("it ended")
+    };
+    let (without, with) = (ended(0), ended(600));
+    assert!(with < without + secs(30), "{with:?}, {without:?} without");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use farcast_core::{Bitmap, Run};
 use farcast_mftp::message::{
     Abort, Announce, AnnounceOptions, Completion, Data, DataKind, DeclineReason, Done, End, GroupModel, Nak,
-    Quit, Registration, RegistrationEntry, StatusRequest, StatusType, cancel,
+    Quit, Registration, StatusRequest, StatusType, cancel,
 };
 use farcast_mftp::{Body, ClientId, Message, Proof, wire};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -108,18 +108,8 @@ fn registration(
     response: Result<(), DeclineReason>,
     nonce: Option<Proof>,
 ) -> Message {
-    let client = ClientId::from_name(name);
-    let body = Registration {
-        heard: None,
-        complete: None,
-        round: None,
-        server: seen.announce.server,
-        entries: vec![RegistrationEntry { client, serial: None, response }],
-        name: Some(name.into()),
-        segments_held: None,
-        receive_buffer_bytes: None,
-        nonce,
-    };
+    let plain = Registration::new(seen.announce.server, ClientId::from_name(name), response);
+    let body = Registration { name: Some(name.into()), nonce, ..plain };
     Message::new(seen.transmission, Body::Registration(body))
 }
 

@@ -10,8 +10,7 @@ use std::time::Duration;
 use farcast_core::{Bitmap, Run};
 use farcast_delivery::Codec as _;
 use farcast_mftp::message::{
-    Abort, Announce, Completion, Data, DataKind, DeclineReason, Done, End, Nak, Registration,
-    RegistrationEntry, cancel,
+    Abort, Announce, Completion, Data, DataKind, DeclineReason, Done, End, Nak, Registration, cancel,
 };
 use farcast_mftp::{Body, ClientId, Codec, Message, wire};
 use farcast_seal::{Class, Contents, Kind, Scope, SenderConfig};
@@ -346,17 +345,9 @@ fn a_member_speaks_for_nobody_else() {
     // Eve says that bob is done, that bob declines, and that bob lacks everything.
     let (server, to) = (told.announce.server, told.announce.response);
     let client = ClientId::from_name("bob");
-    let entry = RegistrationEntry { client, serial: None, response: Err(DeclineReason::Disk) };
     let decline = Registration {
-        heard: None,
-        complete: None,
-        round: None,
-        server,
-        entries: vec![entry],
         name: Some("bob".into()),
-        segments_held: None,
-        receive_buffer_bytes: None,
-        nonce: None,
+        ..Registration::new(server, client, Err(DeclineReason::Disk))
     };
     let mut missing = Bitmap::new(told.announce.block_size.next_multiple_of(8));
     (0..told.announce.block_size).for_each(|segment| {

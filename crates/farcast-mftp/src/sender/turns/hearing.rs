@@ -26,6 +26,12 @@ impl Sender {
         }
     }
 
+    /// Returns `true` if a message that names `round` answers a call of the present round. A Done that somebody has
+    /// recorded and sends again names an earlier one.
+    pub(in crate::sender) fn is_of_round(&self, round: Option<u16>) -> bool {
+        round == Some(self.turns.round)
+    }
+
     /// Records that a message has brought something new.
     pub(in crate::sender) fn note_news(&mut self) {
         self.turns.news = true;

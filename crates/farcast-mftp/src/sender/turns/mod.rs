@@ -153,8 +153,8 @@ pub(super) struct Turns {
     unconfirmed: BTreeSet<ClientId>,
     /// Receivers that have spoken in this round, at most [`SPEAKERS`](hearing::SPEAKERS).
     speakers: BTreeSet<ClientId>,
-    /// `true` if this round has brought something that the sender did not know: a member, a complete receiver, one that
-    /// lacks its confirmation, or a need for repair. Forged messages bring nothing of this.
+    /// `true` if this round has brought something that the sender did not know: a member, a complete receiver, or one that
+    /// lacks its confirmation. Forged and repeated messages bring nothing of this.
     news: bool,
     losses: LossSample,
     polls: Polls,
