@@ -37,6 +37,8 @@ const LONGEST_BLOCK: u32 = 2048;
 /// Number of DTUs in a block for which the one-octet code has enough symbols, and the number of listed receivers beyond
 /// which blocks are as long.
 const CODED_BLOCK: u64 = 200;
+/// Number of DTUs in a block of a large group at a low rate, where fewer leave in a second.
+const SHORT_CODED_BLOCK: u64 = 64;
 const FEW: u64 = 64;
 /// Time that receivers of an open group have to register before the sender may end, and after which data begins for
 /// receivers that may know only the draft.
@@ -281,7 +283,8 @@ impl Settings {
                 let within = |milliseconds| rate.as_bps() / 8 * milliseconds / 1000 / datagram;
                 let few = within(250.max(listed.clamp(16, FEW) * 4));
                 // Parity ahead of requests, which serves a large group, takes the smaller a part of a longer block.
-                let many = if listed == 0 || listed > FEW { within(1000).min(CODED_BLOCK) } else { 0 };
+                let coded = within(1000).max(within(4000).min(SHORT_CODED_BLOCK)).min(CODED_BLOCK);
+                let many = if listed == 0 || listed > FEW { coded } else { 0 };
                 u32::try_from(few.max(many)).unwrap_or(LONGEST_BLOCK).min(LONGEST_BLOCK)
             }
         };

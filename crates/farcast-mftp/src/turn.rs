@@ -5,10 +5,15 @@
 //! wait for a later range. So the sender decides how much comes back, whoever and however many they are. It also
 //! estimates their number by the part that it has called.
 
+use farcast_core::Run;
+
 use crate::message::ClientId;
 
 /// Number of places.
 pub(crate) const PLACES: u64 = 1 << 32;
+
+/// Number of segments at the beginning of a block that a receiver does not lose by chance.
+const LOST_BY_CHANCE: u32 = 16;
 
 /// Call to the receivers at some places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +59,15 @@ pub struct HeardData {
     pub sent: u32,
     /// Number of these that the receiver did not get when they were sent.
     pub lost: u32,
+}
+
+impl HeardData {
+    /// Returns `true` if the receiver came after the beginning of `block`, the segments of one of several blocks. If many
+    /// come at once, all of them lack the same segments of it. Their registrations tell the sender, so they do not answer
+    /// a request for this block alone in the first pass.
+    pub(crate) fn came_after(&self, block: Run) -> bool {
+        self.sent == 0 || self.missed >= block.first() + LOST_BY_CHANCE
+    }
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ impl Population {
                 if asked {
                     if let Some(turn) = &m.turn {
                         self.pass_over_uncalled(turn);
+                        self.pass_over_newcomers(&Question::of(m));
                     }
                     self.ask(now, Question::of(m), m.turn.map(|turn| turn.spread()), channel);
                 }

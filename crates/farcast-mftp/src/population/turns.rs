@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use farcast_core::{Run, Time};
 
 use super::Population;
-use crate::receiver::control::{Action, Control};
+use crate::receiver::answers::Question;
+use crate::receiver::control::{Action, Control, Terms};
 use crate::turn::{HeardData, Turn, place};
 
 /// Value for a receiver that has not spoken in any round, and for one that has heard no data.
@@ -198,6 +199,20 @@ impl Population {
             !turn.calls(transmission, self.id(receiver)) || lost.binary_search(&receiver).is_ok()
         };
         self.lost = (0..self.receivers).filter(silent).collect();
+    }
+
+    /// Adds the receivers that [came after](HeardData::came_after) the beginning of the block in question to those that
+    /// lost the message.
+    pub(super) fn pass_over_newcomers(&mut self, question: &Question) {
+        let geometry = self.terms.as_ref().map(Terms::geometry);
+        let Some(block) = geometry.and_then(|geometry| question.single_block(geometry)) else { return };
+        let came_after = |&receiver: &u32| self.heard.of(receiver).came_after(block);
+        let newcomers: Vec<u32> = (0..self.receivers).filter(came_after).collect();
+        if !newcomers.is_empty() {
+            self.lost.extend(newcomers);
+            self.lost.sort_unstable();
+            self.lost.dedup();
+        }
     }
 
     /// Lets the receivers speak whose time has come.

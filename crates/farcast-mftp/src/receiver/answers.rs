@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_delivery::Geometry;
 
 use super::Receiver;
 use super::control::Terms;
@@ -22,6 +23,12 @@ pub(crate) struct Question {
 impl Question {
     pub(crate) fn of(m: &StatusRequest) -> Self {
         Self { pass: m.pass, blocks: m.blocks, dtus: m.dtus, status: m.status }
+    }
+
+    /// Returns the segments of the block that the request asks about, if it is one of several in the first pass.
+    pub(crate) fn single_block(&self, geometry: &Geometry) -> Option<Run> {
+        let single = self.pass == 1 && self.blocks.count() == 1 && geometry.blocks() > 1;
+        geometry.block_run(self.blocks.first()).filter(|_| single)
     }
 
     /// Returns the segments of `block` that the request asks about.

@@ -41,6 +41,7 @@ use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, ClientId, Echo, Message, Query, StatusRequest};
 use crate::turn::Turn;
 
+use answers::Question;
 use control::Action;
 use ended::EndedTransmission;
 use guard::{Bucket, Parting, Shunned};
@@ -170,6 +171,13 @@ impl Receiver {
         turn.is_none_or(|turn| turn.calls(transmission, self.config.id))
     }
 
+    /// Returns `true` if the receiver [came after](HeardData::came_after) the beginning of the block that `m` asks about.
+    fn is_newcomer(&self, m: &StatusRequest) -> bool {
+        let Some(session) = self.session.as_ref().filter(|session| !session.restart) else { return false };
+        let block = Question::of(m).single_block(session.terms.geometry());
+        m.turn.is_some() && block.is_some_and(|block| session.heard.came_after(block))
+    }
+
     /// Draws a uniform part of the session's back-off window.
     fn backoff(&mut self, now: Time) -> Span {
         let window = self.session.as_ref().map_or(Span::ZERO, |session| session.terms.backoff);
@@ -257,10 +265,12 @@ impl Receiver {
     fn asked(&mut self, now: Time, m: &StatusRequest) -> Result<(), Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         match session.control.asked(now, m, &session.terms, &self.config)? {
-            Action::Answer if !self.is_called(m.turn) => return Err(Reject::OtherSession),
+            Action::Answer if !self.is_called(m.turn) || self.is_newcomer(m) => {
+                return Err(Reject::OtherSession);
+            }
             Action::Answer if self.asked_to_compare(now, m) => {}
             Action::Answer => {
-                self.hold_answers(now, answers::Question::of(m), m.turn.map(|turn| turn.spread()));
+                self.hold_answers(now, Question::of(m), m.turn.map(|turn| turn.spread()));
             }
             Action::Ack => self.acknowledge(now, m.pass, m.blocks),
             act => self.act(now, act),

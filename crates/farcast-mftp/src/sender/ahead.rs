@@ -103,6 +103,18 @@ impl Sender {
         Run::new(0, count.min(most))
     }
 
+    /// Returns the parity symbols that follow `again` of the `len` DTUs of a `block` that was sent before, where receivers
+    /// take turns. Receivers that missed all of it have missed its earlier symbols, too.
+    pub(super) fn parity_behind_repair(&self, block: u32, len: u32, again: u32) -> Option<Run> {
+        if !self.by_turns() {
+            return None;
+        }
+        let sent = self.schedule.symbols_until(block, u32::MAX);
+        let count = self.symbols_for_all(len, self.symbols_ahead());
+        let more = if again < len { count.saturating_sub(sent) } else { count };
+        Run::new(sent, more.min(self.progress.parity.saturating_sub(sent)))
+    }
+
     /// Returns the parity symbols that are sent next, of two blocks, the soonest first, so that their owner can compute
     /// them in time. Those of the current block are certain. The number of the others may change, even to none, as
     /// requests come.
@@ -146,15 +158,24 @@ impl Sender {
         self.symbols_for_all(len, self.symbols_ahead()).saturating_sub(sent + need).max(margin)
     }
 
-    /// Schedules further parity of the blocks that left before the number of receivers and their losses were known.
+    /// Schedules what many receivers probably lack after the first pass: the blocks that receivers missed before they
+    /// came, and further parity of those that left before the number of receivers and their losses were known.
     pub(super) fn top_up(&mut self) {
         let most = self.symbols_ahead();
         if !self.by_turns() || !self.full_pass() || most == 0 {
             return;
         }
+        let missed = self.take_missed();
         for block in 0..self.geometry.blocks() {
             let len = self.geometry.block_len(block);
             let sent = self.schedule.symbols_until(block, u32::MAX);
+            let first = block.saturating_mul(self.geometry.block_size());
+            let run = Run::new(0, missed.saturating_sub(first).min(len));
+            // Parity brings back no more than its symbols.
+            if let Some(run) = run.filter(|run| run.count() > sent) {
+                self.schedule.add_run(block, len, run);
+                continue;
+            }
             let more = self.symbols_for_all(len, most).saturating_sub(sent);
             if more > 0 && self.lacking_behind(len, sent) > TOLERATED && !self.is_torn(block) {
                 self.schedule.add_parity(block, len, more);

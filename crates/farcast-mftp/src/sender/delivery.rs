@@ -413,10 +413,7 @@ impl Sender {
     fn take_block(&mut self, block: u32) {
         let len = self.geometry.block_len(block);
         self.progress.twice = self.sends_twice();
-        let behind = self.parity_behind(block).filter(|_| !self.is_torn(block));
-        if let Some(symbols) = behind {
-            self.schedule.note_parity(block, symbols, self.progress.pass);
-        }
+        let mut behind = self.parity_behind(block);
         let (kind, runs) = if self.full_pass() {
             // The manifest is sent twice: without it a receiver cannot tell which file a DTU belongs to.
             let head = Run::new(0, self.config.head_segments.min(len)).filter(|_| block == 0);
@@ -431,7 +428,14 @@ impl Sender {
                 Some(ScheduledWork::Source(runs)) if self.progress.twice => {
                     (DataKind::Source, runs.iter().chain(&runs).copied().collect())
                 }
-                Some(ScheduledWork::Source(runs)) => (DataKind::Source, runs.into()),
+                Some(ScheduledWork::Source(runs)) => {
+                    let again = runs.iter().map(|run| run.count()).sum();
+                    behind = self.parity_behind_repair(block, len, again);
+                    if again == len || behind.is_some() {
+                        self.note_topped_up(block);
+                    }
+                    (DataKind::Source, runs.into())
+                }
                 Some(ScheduledWork::Parity(run)) => {
                     self.stats.parity_sent += u64::from(run.count());
                     self.note_topped_up(block);
@@ -440,6 +444,10 @@ impl Sender {
                 None => (DataKind::Source, VecDeque::new()),
             }
         };
+        let behind = behind.filter(|_| !self.is_torn(block));
+        if let Some(symbols) = behind {
+            self.schedule.note_parity(block, symbols, self.progress.pass);
+        }
         let progress = &mut self.progress;
         progress.left = runs.iter().chain(&behind).map(|run: &Run| run.count()).sum();
         (progress.block, progress.kind, progress.runs, progress.behind) = (Some(block), kind, runs, behind);

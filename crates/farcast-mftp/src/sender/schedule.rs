@@ -202,6 +202,14 @@ impl Schedule {
         (repair.wanted, repair.need) = (Bitmap::full(len), repair.need.max(more));
     }
 
+    /// Schedules the DTUs `run` of `block`, which has `len` DTUs.
+    pub(super) fn add_run(&mut self, block: u32, len: u32, run: Run) {
+        let none = || Repair { wanted: Bitmap::new(len), need: 0 };
+        let repair = self.repairs.entry(block).or_insert_with(none);
+        repair.wanted.insert_run(run);
+        repair.need = u32::MAX;
+    }
+
     /// Takes `block` out of the schedule, to be sent in `pass`. If fewer than the union of DTUs are enough of the
     /// remaining `parity_symbols`, returns a run of these instead. The run is longer than the need by `margin`, and at
     /// least double the need if `twice` is set, as far as symbols are left. With a margin, parity also replaces an

@@ -26,3 +26,4 @@ mod repair;
 mod survey;
 mod turns;
 mod turns_end;
+mod turns_late;

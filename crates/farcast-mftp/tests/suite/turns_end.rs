@@ -1,15 +1,16 @@
 //! The end of turns, which nothing but news puts off.
 
 use farcast_core::engine::{Arrival, Engine as _};
-use farcast_core::{Bitmap, Run, Span};
+use farcast_core::{BitRate, Bitmap, Run, Span};
 use farcast_delivery::Gone;
-use farcast_mftp::message::{Done, Nak, Registration, StatusRequest, StatusType};
+use farcast_mftp::message::{Completion, Done, Nak, Registration, StatusRequest, StatusType};
 use farcast_mftp::{
-    Body, ClientId, Group, MemberState, Message, Secret, Sender, SenderConfig, SenderOutcome,
+    Body, ClientId, Group, MemberState, Message, Receiver, ReceiverConfig, ReceiverEvent, Secret, Sender,
+    SenderConfig, SenderEvent, SenderOutcome,
 };
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, at, ms, rate, receiver, receiver_address, secs, server};
+use crate::common::{Ownership, Session, at, group, ms, rate, receiver, receiver_address, secs, server};
 use crate::turns::{RECEIVERS, done, listed, open, run};
 
 /// Returns a session of the usual receivers with proofs, which has not run yet.
@@ -42,7 +43,7 @@ fn receivers_that_lack_only_withdrawn_segments_end_them() {
         .at(at(ms(400)), session.sender, move |engine: &mut Sender, _| engine.withdraw(&gone, "it changed"));
     let session = session.run();
     assert!(matches!(session.outcome(), Some(SenderOutcome::Aborted { .. })), "{:?}", session.outcome());
-    let ended = session.when(|event| matches!(event, farcast_mftp::SenderEvent::Ended(_)));
+    let ended = session.when(|event| matches!(event, SenderEvent::Ended(_)));
     assert!(ended.is_some_and(|ended| ended < at(secs(240))), "{ended:?}");
 }
 
@@ -69,7 +70,7 @@ fn forged_registrations_do_not_put_it_off() {
         }
         let session = session.run();
         assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
-        session.when(|event| matches!(event, farcast_mftp::SenderEvent::Ended(_))).expect("it ended")
+        session.when(|event| matches!(event, SenderEvent::Ended(_))).expect("it ended")
     };
     let (without, with) = (ended(0), ended(200));
     assert!(with < without + secs(60), "{with:?}, {without:?} without");
@@ -98,7 +99,7 @@ fn a_report_that_somebody_repeats_does_not_put_it_off() {
         }
         let session = session.run();
         assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
-        session.when(|event| matches!(event, farcast_mftp::SenderEvent::Ended(_))).expect("it ended")
+        session.when(|event| matches!(event, SenderEvent::Ended(_))).expect("it ended")
     };
     let (without, with) = (ended(0), ended(600));
     assert!(with < without + secs(30), "{with:?}, {without:?} without");
@@ -143,13 +144,13 @@ fn complete_receivers_do_not_answer_for_others() {
         let client = session.clients[3].handle;
         let transmission = session.engine().config().transmission;
         let (begin, end) = (secs(200), secs(210));
-        session.net.at(at(begin), client, move |engine: &mut farcast_mftp::Receiver, now| {
+        session.net.at(at(begin), client, move |engine: &mut Receiver, now| {
             let dtus = Run::new(0, 90).expect("some");
             let blocks = Run::new(0, 10).expect("some");
             let request =
                 StatusRequest { pass: 1, blocks, dtus, status: StatusType::NakOnly, hosts, turn: None };
             let message = Message::new(transmission, Body::StatusRequest(request));
-            let _ = engine.handle(now, &Arrival::new(server(), crate::common::group()), &message);
+            let _ = engine.handle(now, &Arrival::new(server(), group()), &message);
         });
         let mut session = session.run();
         session.assert_complete();
@@ -191,4 +192,38 @@ fn a_handful_of_listed_receivers_takes_no_turns() {
         });
         assert_eq!(called, turns, "{count}");
     }
+}
+
+/// Time of the forged confirmations.
+const FORGED: Span = Span::from_millis(26_500);
+
+#[test]
+fn receivers_with_a_forged_confirmation_are_asked_by_name() {
+    // All have registered before the data ends, and none has reported the product.
+    let (return_rate, pace) = (BitRate::from_bps(16_000), rate(300));
+    let config =
+        SenderConfig { return_rate, pace, silence: secs(5), secret: Some(Secret([9; 32])), ..open() };
+    let mut session = Session::empty("turns_end", Setup::plain(7), config, Link::clean(ms(100)));
+    let transmission = session.engine().config().transmission;
+    for n in 0..RECEIVERS {
+        let config = ReceiverConfig { secret: Some(Secret([n as u8; 32])), ..receiver(n) };
+        let client = session.add(n, config, Ownership::default());
+        let forge = move |engine: &mut Receiver, now| {
+            let confirmation = Completion { turn: None, hosts: Some(vec![receiver(n).id]) };
+            let message = Message::new(transmission, Body::Completion(confirmation));
+            let _ = engine.handle(now, &Arrival::new(server(), group()), &message);
+        };
+        session.net.at(at(FORGED), client.handle, forge);
+    }
+    let session = session.run();
+    let ended = session.clients.iter().filter(|client| {
+        let told = client.owner.told.borrow();
+        told.iter().any(|(time, event)| *time == at(FORGED) && matches!(event, ReceiverEvent::Ended(_)))
+    });
+    assert!(ended.count() > RECEIVERS / 2, "most believe the confirmation");
+    let first = session.when(|event| matches!(event, SenderEvent::Done { .. })).expect("some");
+    assert!(first > at(FORGED), "{first:?}");
+    assert_eq!(session.count(|event| matches!(event, SenderEvent::Lost { .. })), 0, "nobody is given up");
+    session.assert_complete();
+    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
 }

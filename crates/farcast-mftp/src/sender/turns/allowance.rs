@@ -16,7 +16,7 @@ const BEGIN: f64 = 4.0;
 const QUEUED: Span = Span::from_millis(600);
 /// Median delay up to which the rate is raised, and the part of what may be asked for that has to arrive meanwhile.
 const PROMPT: Span = Span::from_millis(250);
-const ARRIVES: f64 = 0.7;
+const ARRIVES: f64 = 0.85;
 /// Longest time for which a queue is taken to last.
 const LONGEST_QUEUE: Span = Span::from_secs(30);
 /// Longest time over which the rate of arrivals is measured.
@@ -27,8 +27,12 @@ const PROVEN: Span = Span::from_secs(2);
 const COMPARED: (usize, usize) = (3, 9);
 /// Part of the measured rate that is taken to be carried for good.
 const CARRIED: f64 = 0.95;
+/// Multiple of the highest rate that has arrived, which the return does not carry if answers are lost.
+const PROVED: f64 = 1.3;
 /// Factor by which a rate that was too high rises again at most.
 const REGAINED: f64 = 1.1;
+/// Factor by which a rate that a first queue has shown rises again at most.
+const TRIED_AGAIN: f64 = 2.0;
 /// Factor by which the highest rate that is tried again falls at most with each queue.
 const LOWERED: f64 = 0.9;
 /// Maximum number of arrivals that are remembered.
@@ -113,6 +117,11 @@ impl Allowance {
         self.level -= octets;
     }
 
+    /// Drops what was asked for too much, because the return is idle and no answers are outstanding.
+    pub(super) fn forgive(&mut self) {
+        self.level = self.level.max(0.0);
+    }
+
     /// Returns `true` if nothing has come for longer than `trip`, so that no queue on the way holds answers.
     pub(super) fn is_idle(&self, now: Time, trip: Span) -> bool {
         self.arrivals.back().is_none_or(|&(at, _)| now.since(at) > trip.max(QUEUED))
@@ -160,8 +169,9 @@ impl Allowance {
         let mut delays: Vec<Span> = self.delays.iter().copied().collect();
         delays.sort_unstable();
         let median = delays[delays.len() / 2];
-        if median < QUEUED {
-            if median < PROMPT {
+        // Where answers take long by themselves, they also vary more.
+        if median < QUEUED.max(trip / 2) {
+            if median < PROMPT.max(trip / 4) {
                 self.raise(now, trip);
             }
             return false;
@@ -171,12 +181,21 @@ impl Allowance {
         true
     }
 
+    /// Lowers the rate, because only the `part` of the answers came.
+    pub(super) fn lose(&mut self, now: Time, part: f64) {
+        let carries = (self.per_second() * part).min(self.carried * PROVED);
+        self.lower(now, carries, Span::ZERO);
+    }
+
     /// Takes `carries` octets a second for the rate of the return, because answers to calls for more wait in a queue of
     /// `queue` or are lost. Nothing more is asked for until the queue is empty.
-    pub(super) fn lower(&mut self, now: Time, carries: f64, queue: Span) {
-        self.rate = (carries.max(self.carried) * CARRIED).clamp(LEAST, self.rate.max(LEAST));
-        let again = if self.supposed.is_none() { self.most * LOWERED } else { 0.0 };
-        self.most = (self.rate * REGAINED).max(again);
+    fn lower(&mut self, now: Time, carries: f64, queue: Span) {
+        // What has arrived in two seconds is proved, even if more was asked for than the rate admits.
+        let most = self.rate.max(self.carried * CARRIED).max(LEAST);
+        self.rate = (carries.max(self.carried) * CARRIED).clamp(LEAST, most);
+        // The first queue may have come from a burst, so that the rate shows only slowly.
+        let again = if self.supposed.is_none() { self.most * LOWERED } else { self.rate * TRIED_AGAIN };
+        self.most = (self.rate * REGAINED).max(again.min(self.most));
         self.supposed = None;
         self.level = self.level.min(0.0) - queue.as_secs_f64() * self.rate;
         self.drained_by = now + LONGEST_QUEUE;

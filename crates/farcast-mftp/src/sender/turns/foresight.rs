@@ -11,6 +11,9 @@ const FAR: (f64, f64) = (4.0, 0.02);
 /// Losses that are assumed before any report, and the number of DTUs that this assumption counts for.
 const ASSUMED: (f64, f64) = (0.01, 100.0);
 
+/// Number of DTUs of a sample that tells the losses.
+const TELLING: f64 = 1000.0;
+
 /// Losses of the receivers that have registered, without those that lose far more than the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossSample {
@@ -19,13 +22,19 @@ pub(super) struct LossSample {
     /// Number of receivers in the sample, and the sum of the parts that they missed before they came.
     receivers: f64,
     missed: f64,
+    /// Largest number of segments that one of them missed before it came.
+    most_missed: u32,
+    /// Number of segments at the beginning that are sent again, so that it no longer matters who missed them.
+    sent_again: u32,
 }
 
 impl LossSample {
     /// Records the losses that a receiver reports of a product of `segments`.
     pub(super) fn note(&mut self, heard: &HeardData, segments: u32) {
         self.receivers += 1.0;
-        self.missed += f64::from(heard.missed.min(segments)) / f64::from(segments.max(1));
+        let missed = heard.missed.min(segments).saturating_sub(self.sent_again);
+        self.missed += f64::from(missed) / f64::from(segments.max(1));
+        self.most_missed = self.most_missed.max(missed);
         // No receiver has heard more than the product.
         let sent = f64::from(heard.sent.min(segments));
         let lost = f64::from(heard.lost).min(sent);
@@ -40,15 +49,27 @@ impl LossSample {
         (self.lost + ASSUMED.0 * ASSUMED.1) / (self.sent + ASSUMED.1)
     }
 
+    /// Returns `true` if the sample is large enough to tell the receivers' losses.
+    pub(super) fn is_telling(&self) -> bool {
+        self.sent >= TELLING
+    }
+
     /// Returns the part that is hardly exceeded, given the size of the sample.
     fn most(&self) -> f64 {
         let part = self.part();
         (part + 2.0 * libm::sqrt(part / (self.sent + ASSUMED.1))).min(0.9)
     }
 
-    /// Returns the mean part of the product that receivers missed before they came.
+    /// Returns the mean part of the product that receivers missed before they came and that is not sent again.
     pub(super) fn missed(&self) -> f64 {
         self.missed / self.receivers.max(1.0)
+    }
+
+    /// Returns the number of segments that the receiver that came last missed, which are sent again from now on.
+    pub(super) fn take_missed(&mut self) -> u32 {
+        self.missed = 0.0;
+        self.sent_again = core::mem::take(&mut self.most_missed);
+        self.sent_again
     }
 
     /// Returns the number of `receivers` that lack some of a block of `len` DTUs behind which `sent` symbols were sent.

@@ -91,8 +91,7 @@ impl Sender {
         if turns.allowance.is_given() || turns.likely < COMPARED || part > DROPPED {
             return;
         }
-        let carried = turns.allowance.per_second() * part;
-        turns.allowance.lower(now, carried, Span::ZERO);
+        turns.allowance.lose(now, part);
         (turns.likely, turns.heard) = (0.0, 0.0);
         self.count_anew();
     }
@@ -115,6 +114,8 @@ impl Sender {
     /// Records the losses that the member `client` reports, once. Parity follows from them, so they are proved.
     pub(in crate::sender) fn note_losses(&mut self, client: ClientId, heard: Option<&HeardData>) {
         let member = self.members.get_mut(client).filter(|member| self.turns.on && !member.told_losses);
+        // Before the first data a receiver has nothing to report.
+        let heard = heard.filter(|heard| heard.sent > 0);
         if let (Some(member), Some(heard)) = (member, heard) {
             member.told_losses = true;
             self.turns.losses.note(heard, self.geometry.segments());

@@ -78,6 +78,9 @@ const OUTSTANDING: f64 = 1.5;
 const LATE: Span = Span::from_secs(4);
 /// Part of the places whose answers outweigh what was expected.
 const SURE: f64 = 0.05;
+/// Growth of a round of registrations after the first, as a multiple of the places that have been heard, and the divisor
+/// of all places for its first call.
+const SURPRISE: (u64, u64) = (4, 32);
 /// Number of settled ranges of which late answers count.
 const REMEMBERED: usize = 64;
 /// Octets of a datagram's headers.
@@ -157,9 +160,13 @@ pub(super) struct Turns {
     /// lacks its confirmation. Forged and repeated messages bring nothing of this.
     news: bool,
     losses: LossSample,
+    /// `true` if many receivers missed the beginning, so that their silence in a round of reports tells nothing.
+    incomplete: bool,
     polls: Polls,
     /// Time since which rounds bring no answer.
     quiet_since: Option<Time>,
+    /// Last of the unheard members that were asked by name.
+    named: Option<ClientId>,
 }
 
 impl Turns {
@@ -199,8 +206,10 @@ impl Turns {
             speakers: BTreeSet::new(),
             news: false,
             losses: LossSample::default(),
+            incomplete: false,
             polls: Polls::default(),
             quiet_since: None,
+            named: None,
         }
     }
 
@@ -286,7 +295,8 @@ impl Turns {
 
     /// Returns the number of answers for each place that are likely by what is known; 0 if too little is.
     fn density(&self) -> f64 {
-        if !self.counts && self.prior >= self.counted * CREDIBLE && self.counted > 0.0 {
+        let counted = !self.counts && self.counted > 0.0 && !self.incomplete;
+        if counted && self.prior >= self.counted * CREDIBLE {
             return self.prior / PLACES as f64;
         }
         if self.answers >= FEW { self.answers / self.settled } else { 0.0 }
@@ -307,10 +317,29 @@ impl Turns {
         outstanding > (carried * OUTSTANDING).max(HANDFUL * 2.0)
     }
 
+    /// Returns the octets that may be asked for now, which may be negative.
+    fn level(&mut self, now: Time) -> f64 {
+        let nothing_called = self.called.is_empty() && self.polls.is_settled();
+        if nothing_called && self.allowance.is_idle(now, self.shortest.unwrap_or(self.trip)) {
+            self.allowance.forgive();
+        }
+        self.allowance.level(now)
+    }
+
+    /// Returns the number of places that may be called although many receivers may have come since the last round. What
+    /// the first places answered tells how many.
+    fn cautious(&self) -> u64 {
+        if self.counts || self.reports {
+            return PLACES;
+        }
+        let settled = self.settled as u64;
+        (settled * SURPRISE.0).max(PLACES / SURPRISE.1).saturating_sub(self.next - settled)
+    }
+
     /// Calls the next places, as many as the allowance admits.
     fn call(&mut self, now: Time, octets: f64) -> Option<Turn> {
         self.settle(now);
-        let level = self.allowance.level(now);
+        let level = self.level(now);
         let left = PLACES - self.next;
         self.drains &= !self.allowance.has_drained(now);
         if left == 0 || level <= 0.0 || self.drains || self.awaits_answers(now, octets) {
@@ -330,7 +359,10 @@ impl Turns {
             // A sparse beginning must not mislead.
             fits.min((self.next as f64 * 4.0).max(fits / 4.0))
         };
-        let count = (places.max(1.0) as u64).min(left);
+        let count = (places.max(1.0) as u64).min(left).min(self.cautious());
+        if count == 0 {
+            return None;
+        }
         let (first, end) = (self.next, self.next + count);
         let expected = if blind { 0.0 } else { upper * count as f64 / PLACES as f64 };
         let likely = self.density() * count as f64;
@@ -412,6 +444,14 @@ impl Sender {
     /// symbols were sent.
     pub(super) fn lacking_behind(&self, len: u32, sent: u32) -> f64 {
         self.turns.losses.lacking(self.group_size(), len, sent)
+    }
+
+    /// Returns the number of segments at the beginning that some receivers missed before they came, according to their
+    /// registrations. From now on these segments count as sent again.
+    pub(super) fn take_missed(&mut self) -> u32 {
+        let missed = self.turns.losses.take_missed();
+        self.turns.incomplete |= missed > 0;
+        missed
     }
 
     /// Returns the number of parity symbols that follow a block of `len` DTUs of the first pass, at most `most`.

@@ -79,6 +79,11 @@ impl Polls {
         *self = Self { unproved: self.unproved, ..Self::default() };
     }
 
+    /// Returns `true` if the answers to all requests have come.
+    pub(super) fn is_settled(&self) -> bool {
+        self.sent.is_empty()
+    }
+
     fn upper(heard: f64, share: f64) -> f64 {
         // A cautious value after silence would let the part grow too slowly.
         let more = if heard == 0.0 { SILENT } else { 2.0 + 2.0 * libm::sqrt(heard) };
@@ -98,6 +103,7 @@ impl Sender {
         let octets = NAK + f64::from(len / 8);
         let many = f64::from(blocks.count());
         let polls = &self.turns.polls;
+        let foresees = self.turns.losses.is_telling();
         let asked = if blocks.count() == 1 {
             polls.single.unwrap_or(size)
         } else {
@@ -109,18 +115,28 @@ impl Sender {
                 + polls.left
                 + polls.untold.values().sum::<f64>()
                 + polls.unknown.iter().map(behind).sum::<f64>();
-            // In a restart nothing has been sent yet, and each receiver may lack some of each block.
-            let first = if self.progress.pass == 0 { size * many.min(MOST_NAKS) } else { size };
-            polls.all.unwrap_or((before * 2.0).max(polls.single.unwrap_or(first)))
+            let least = match self.progress.pass {
+                // In a restart nothing has been sent yet, and each receiver may lack some of each block.
+                0 => size * many.min(MOST_NAKS),
+                _ if polls.left > 0.0 => 0.0,
+                _ => {
+                    let foreseen: f64 = (0..self.geometry.blocks()).map(|block| behind(&block)).sum();
+                    let single = polls.single.unwrap_or(if foresees { f64::INFINITY } else { size });
+                    if foresees { single.min(foreseen * 2.0) } else { single }
+                }
+            };
+            polls.all.unwrap_or((before * 2.0).max(least))
         };
         let asked = asked.min(size * many).max(1.0);
-        let level = self.turns.allowance.level(now);
+        let level = self.turns.level(now);
         let most = self.turns.allowance.rate() * if blocks.count() == 1 { PART } else { 1.0 };
         // At least one receiver answers, however thin the return is.
         let room = level.clamp(most / 20.0, most).max(octets);
         let share = if asked <= FEW { 1.0 } else { (room / (asked * octets)).min(1.0) };
         // That a small part lacked nothing tells little about the whole.
-        let share = share.min(self.turns.polls.share.map_or(1.0, |before| before * WIDENS));
+        let widest = self.turns.polls.share.map_or(1.0, |before| before * WIDENS);
+        let foreseen = foresees && self.turns.polls.all.is_none() && many > 1.0;
+        let share = if foreseen { share } else { share.min(widest) };
         self.turns.polls.share = Some(share);
         // A few seldom come, and count when they do.
         let expected = if asked <= FEW { 0.0 } else { asked * share };

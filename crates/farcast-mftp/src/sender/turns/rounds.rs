@@ -5,9 +5,10 @@
 
 use alloc::vec::Vec;
 
+use farcast_core::engine::Transmit;
 use farcast_core::{Span, Time};
 
-use super::super::{OUTAGE_RETRY, Phase, Sender, Timer};
+use super::super::{OUTAGE_RETRY, Phase, Sender, Timer, all_blocks};
 use super::{APART, HANDFUL, SPOKEN, STEP};
 use crate::config::Group;
 use crate::message::{Body, ClientId, Completion};
@@ -95,10 +96,12 @@ impl Sender {
                 let quiet = self.turns.reports && !self.turns.news && self.is_quiet();
                 let long =
                     self.turns.quiet_since.is_some_and(|since| now.since(since) >= self.config.silence);
-                if quiet && long {
+                let few = f64::from(self.members.active() + self.members.awaited()) <= at_once;
+                let asks = quiet && long && !few && self.ask_next_by_name(now);
+                if quiet && long && !asks {
                     self.give_up_unheard();
                 }
-                quiet && (f64::from(self.members.active() + self.members.awaited()) <= at_once || long)
+                quiet && (few || long) && !asks
             }
             _ => false,
         };
@@ -114,6 +117,22 @@ impl Sender {
             }
         }
         over
+    }
+
+    /// Asks the next members that were not heard by name before they are given up. A receiver whose confirmation was
+    /// forged answers no call any more, but a request that names it. Returns `false` if all were asked.
+    fn ask_next_by_name(&mut self, now: Time) -> bool {
+        let after = self.turns.named.map_or(0, |client| client.0.saturating_add(1));
+        let unheard = self.members.iter().filter(|(id, member)| member.is_active() && id.0 >= after);
+        let hosts: Vec<ClientId> = unheard.map(|(&id, _)| id).take(BY_NAME).collect();
+        let Some(&last) = hosts.last() else { return false };
+        self.turns.named = Some(last);
+        let mut message = self.status_request(now, all_blocks(&self.geometry));
+        if let Body::StatusRequest(request) = &mut message.body {
+            (request.hosts, request.turn) = (Some(hosts), None);
+        }
+        self.outbox.push_back(Transmit::new(message, self.config.private));
+        true
     }
 
     /// Begins a round of reports, because the first pass is over.

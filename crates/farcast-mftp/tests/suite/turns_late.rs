@@ -1,0 +1,53 @@
+//! Receivers that take turns and are switched on while data runs.
+
+use farcast_core::{BitRate, Span};
+use farcast_mftp::{Body, SenderConfig, SenderOutcome};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Ownership, Session, at, ms, rate, receiver, secs, sent};
+use crate::turns::{RECEIVERS, done, open};
+
+/// Time at which half of the receivers are switched on, in the middle of a block.
+const LATE: Span = Span::from_millis(7_700);
+
+/// Runs a session half of whose receivers are late.
+fn half_late(config: SenderConfig) -> Session {
+    let mut session = Session::empty("turns_late", Setup::plain(7), config, Link::lossy(ms(270), 0.01));
+    for n in 0..RECEIVERS {
+        let client = session.add(n, receiver(n), Ownership::default());
+        if n % 2 == 1 {
+            session.net.vanish(at(Span::ZERO), client.handle);
+            session.net.appear(at(LATE), client.handle);
+        }
+    }
+    session.run()
+}
+
+#[test]
+fn the_beginning_comes_again_without_a_request_for_each_block() {
+    // A round of registrations follows before the first pass ends.
+    let session =
+        half_late(SenderConfig { return_rate: BitRate::from_bps(16_000), pace: rate(300), ..open() });
+    session.assert_complete();
+    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
+    let stats = session.engine().stats();
+    // The second pass brings most of it.
+    let [first, second, rest @ ..] = &stats.dtus_per_pass[..] else { panic!("{:?}", stats.dtus_per_pass) };
+    assert!(*second > first / 4, "{:?}", stats.dtus_per_pass);
+    assert!(rest.iter().sum::<u64>() < second / 4, "{:?}", stats.dtus_per_pass);
+}
+
+#[test]
+fn receivers_that_have_just_come_do_not_all_ask_for_the_present_block() {
+    // The sender is not told what the return carries, and asks all receivers about each block if few lack any of it.
+    let mut session = half_late(SenderConfig { return_rate: None, ..open() });
+    let log = session.net.take_log();
+    let lates = (0..RECEIVERS).filter(|n| n % 2 == 1);
+    let asked = lates.flat_map(|n| {
+        let nak = |body: &Body| if let Body::Nak(nak) = body { Some(nak.block) } else { None };
+        // Host 0 is the sender.
+        sent(&log, n + 1, nak)
+    });
+    let soon = asked.filter(|(time, _)| *time < at(LATE + secs(2))).count();
+    assert!(soon < 4, "{soon} requests");
+}
