@@ -98,45 +98,14 @@ impl Sender {
             return None;
         }
         self.settle_polls(now);
-        let size = self.group_size();
-        let len = self.geometry.block_len(blocks.first());
-        let octets = NAK + f64::from(len / 8);
-        let many = f64::from(blocks.count());
-        let polls = &self.turns.polls;
-        let foresees = self.turns.losses.is_telling();
-        let asked = if blocks.count() == 1 {
-            polls.single.unwrap_or(size)
-        } else {
-            let behind = |&block: &u32| {
-                let sent = self.schedule.symbols_until(block, u32::MAX);
-                self.lacking_behind(self.geometry.block_len(block), sent)
-            };
-            let before = self.turns.losses.missed() * many * size
-                + polls.left
-                + polls.untold.values().sum::<f64>()
-                + polls.unknown.iter().map(behind).sum::<f64>();
-            let least = match self.progress.pass {
-                // In a restart nothing has been sent yet, and each receiver may lack some of each block.
-                0 => size * many.min(MOST_NAKS),
-                _ if polls.left > 0.0 => 0.0,
-                _ => {
-                    let foreseen: f64 = (0..self.geometry.blocks()).map(|block| behind(&block)).sum();
-                    let single = polls.single.unwrap_or(if foresees { f64::INFINITY } else { size });
-                    if foresees { single.min(foreseen * 2.0) } else { single }
-                }
-            };
-            polls.all.unwrap_or((before * 2.0).max(least))
-        };
-        let asked = asked.min(size * many).max(1.0);
+        let octets = NAK + f64::from(self.geometry.block_len(blocks.first()) / 8);
+        let asked = self.naks_of_all(blocks);
         let level = self.turns.level(now);
         let most = self.turns.allowance.rate() * if blocks.count() == 1 { PART } else { 1.0 };
         // At least one receiver answers, however thin the return is.
         let room = level.clamp(most / 20.0, most).max(octets);
         let share = if asked <= FEW { 1.0 } else { (room / (asked * octets)).min(1.0) };
-        // That a small part lacked nothing tells little about the whole.
-        let widest = self.turns.polls.share.map_or(1.0, |before| before * WIDENS);
-        let foreseen = foresees && self.turns.polls.all.is_none() && many > 1.0;
-        let share = if foreseen { share } else { share.min(widest) };
+        let share = share.min(self.widest_share(blocks));
         self.turns.polls.share = Some(share);
         // A few seldom come, and count when they do.
         let expected = if asked <= FEW { 0.0 } else { asked * share };
@@ -164,6 +133,55 @@ impl Sender {
         let last = ((share * PLACES as f64) as u64).clamp(1, PLACES) - 1;
         let spread_ms = u16::try_from(spread.as_millis()).unwrap_or(u16::MAX);
         Some(Turn { round, spread_ms, first: 0, last: last as u32 })
+    }
+
+    /// Returns the number of NAKs that a request about `blocks` would bring at most, were all receivers to answer it.
+    fn naks_of_all(&self, blocks: Run) -> f64 {
+        let polls = &self.turns.polls;
+        let (size, many) = (self.group_size(), f64::from(blocks.count()));
+        let naks = if blocks.count() == 1 {
+            polls.single.unwrap_or(size)
+        } else if let Some(all) = polls.all {
+            all
+        } else {
+            let before = self.turns.losses.missed() * many * size
+                + polls.left
+                + polls.untold.values().sum::<f64>()
+                + polls.unknown.iter().map(|&block| self.lacking_of(block)).sum::<f64>();
+            let least = match self.progress.pass {
+                // In a restart nothing has been sent yet, and each receiver may lack some of each block.
+                0 => size * many.min(MOST_NAKS),
+                _ if polls.left > 0.0 => 0.0,
+                _ => self.foreseen_naks().min(polls.single.unwrap_or(size)),
+            };
+            (before * 2.0).max(least)
+        };
+        naks.min(size * many).max(1.0)
+    }
+
+    /// Returns the number of receivers that probably lack some of `block`.
+    fn lacking_of(&self, block: u32) -> f64 {
+        let sent = self.schedule.symbols_until(block, u32::MAX);
+        self.lacking_behind(self.geometry.block_len(block), sent)
+    }
+
+    /// Returns the number of NAKs that all receivers would answer a request about all blocks with, twice as many as are
+    /// likely by the losses that they reported; infinite if too few did.
+    fn foreseen_naks(&self) -> f64 {
+        if !self.turns.losses.is_telling() {
+            return f64::INFINITY;
+        }
+        (0..self.geometry.blocks()).map(|block| self.lacking_of(block)).sum::<f64>() * 2.0
+    }
+
+    /// Returns the part of the receivers that may answer a request about `blocks`, from the part that answered the last
+    /// one: that a small part lacked nothing tells little about the whole.
+    fn widest_share(&self, blocks: Run) -> f64 {
+        let polls = &self.turns.polls;
+        if blocks.count() > 1 && polls.all.is_none() && self.turns.losses.is_telling() {
+            return 1.0;
+        }
+        polls.share.map_or(1.0, |before| before * WIDENS)
     }
 
     /// Counts a NAK for `block` after `pass`, of a receiver that `needs` something that can be sent.
