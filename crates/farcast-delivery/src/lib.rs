@@ -23,6 +23,8 @@
 //! | `octets.rs` | integers in a sequence of octets |
 //! | `passage.rs` | losses, from the numbers of datagrams |
 //! | `path.rs` | properties of the path |
+//! | `binomial.rs` | distribution of losses |
+//! | `forecast.rs` | what receivers will say, by the settings |
 //! | `proved.rs` | proven origin of a sealed message |
 //! | `vouched.rs` | metadata of a file without a manifest |
 //! | `geometry.rs` | division of an object into blocks and segments |
@@ -53,12 +55,14 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod binomial;
 mod code;
 mod codec;
 mod content;
 mod each;
 mod element;
 mod figure;
+mod forecast;
 mod geometry;
 pub mod nack;
 mod object;
@@ -85,6 +89,7 @@ pub use content::{Content, Delivery, Purpose};
 pub use each::{Each, lacks};
 pub use element::{ElementEngine, ElementRequest};
 pub use figure::{Figure, FigureValue, RequestCounts};
+pub use forecast::{Change, Datagrams, Forecast, Forecasting, MoreAhead, NewValue, Order, Requests};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use object::ObjectId;
 pub use occupancy::{Occupancy, QUIET, Silence};

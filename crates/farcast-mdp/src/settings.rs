@@ -9,6 +9,7 @@ use farcast_delivery::nack::NodeId;
 use farcast_delivery::nack::quantise::GroupSize;
 
 mod declared;
+mod forecast;
 
 pub use declared::in_effect;
 

@@ -12,6 +12,7 @@ pub use farcast_delivery::settings::SendRate;
 pub use farcast_delivery::{Parity, PathLimits};
 
 mod declared;
+mod forecast;
 
 pub use declared::{LEAST_INTERVAL, in_effect};
 

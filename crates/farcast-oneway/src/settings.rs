@@ -7,6 +7,7 @@ use farcast_core::{BitRate, Span};
 use farcast_delivery::RatePace;
 
 mod declared;
+mod forecast;
 
 pub use declared::in_effect;
 

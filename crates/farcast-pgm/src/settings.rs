@@ -12,6 +12,7 @@ pub use farcast_delivery::PathLimits;
 use farcast_delivery::RatePace;
 
 mod declared;
+mod forecast;
 
 pub use declared::in_effect;
 

@@ -8,6 +8,7 @@
 
 mod bearer;
 mod bgan;
+mod capacity;
 mod channel;
 mod link;
 mod losses;
@@ -25,6 +26,7 @@ use crate::streams::{Purpose, Streams};
 
 pub use bearer::{BearerKind, BearerSpec, MultilinkSpec, PppSpec, UmtsSpec};
 pub use bgan::{BganForwardSpec, BganReturnSpec};
+pub use capacity::ReturnCapacity;
 pub use channel::ChannelLosses;
 pub use link::{LinkSpec, PipeSpec, StageSpec};
 pub use losses::LossSpec;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+pub mod advice;
 pub mod history;
 pub mod outcome;
 pub mod replicate;

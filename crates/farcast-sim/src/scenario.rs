@@ -35,6 +35,7 @@ use farcast_scenario::receivers::{self, Group as Receivers};
 use farcast_scenario::streams::{Purpose, Streams};
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
+use crate::advice::{self, Naming};
 use crate::outcome::Remedies;
 use crate::star::{Back, Chains, Cut, GroupConfig, StarConfig, StarError};
 
@@ -133,6 +134,14 @@ impl Scenario {
     /// Returns the keys that help against an incomplete transfer; `None` if there is no transfer.
     pub fn remedies(&self) -> Option<&'static Remedies> {
         self.transfer.as_ref().map(TransferSpec::remedies)
+    }
+
+    /// Returns advice on settings that cannot work over the links, one sentence each, with settings named like that.
+    pub fn advice(&self, naming: Naming) -> Vec<String> {
+        let forecast = self.transfer.as_ref().map(TransferSpec::forecast);
+        forecast.map_or_else(Vec::new, |forecast| {
+            advice::over_links(&forecast, &self.links, &self.groups, naming)
+        })
     }
 
     /// Returns the number of flows beside the transfer.

@@ -13,6 +13,7 @@ use farcast_lab::traffic::{TrafficError, send_over};
 use farcast_lab::{Progress as Standing, shipped};
 use farcast_scenario::document::{Document, Origin};
 use farcast_scenario::links::DefaultQueue as Queue;
+use farcast_sim::advice::Naming;
 use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::replicate::{HowMany, Plan, Replicable};
 use farcast_sim::scenario::{Scenario, TreeScenario};
@@ -40,6 +41,8 @@ struct Result_<'a, R> {
     default_queues: Vec<DefaultQueue<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unused: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    advice: &'a [String],
     replications: &'a [R],
     summary: &'a Together,
 }
@@ -86,6 +89,8 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
     let unused = tell_unused(&document, &output);
     let plan = plan(args, scenario.receivers());
     let memory = memory(args, &scenario, &plan)?;
+    let advice = scenario.advice(Naming::Keys);
+    tell_advice(&advice, &output);
     let interrupted = crate::interrupt::interrupted()?;
     look::look(args, &scenario, &interrupted, &output)?;
     let replications = replications(&scenario, &plan, &memory, &interrupted, &output)?;
@@ -101,6 +106,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
             seed: args.seed,
             default_queues: default_queues(scenario.default_queues()),
             unused: &unused,
+            advice: &advice,
             replications: &replications,
             summary: &summary,
         });
@@ -129,6 +135,13 @@ fn tell_unused(document: &Document, output: &Output) -> Vec<String> {
         output.line(&format!("{key} changes nothing: the other settings leave no use for it"));
     }
     unused
+}
+
+/// Prints advice on settings that cannot work over the links.
+pub(crate) fn tell_advice(advice: &[String], output: &Output) {
+    for sentence in advice {
+        output.line(&format!("note: {sentence}"));
+    }
 }
 
 /// Returns the memory for replications, after checking that they fit.

@@ -30,10 +30,10 @@ settings! {
     BLOCK_SIZE = Setting::new("block_size", SettingKind::Integer(1, LONGEST)).option("block-size", "N")
         .unit("segments");
     /// Parity symbols of a block. "auto" is the default
-    PARITY = Setting::new("parity", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
+    pub(super) PARITY = Setting::new("parity", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
         .option("parity", "N|auto|off").unit("symbols of a block");
     /// Parity symbols of a block that leave with it unasked. "auto" is the default
-    PARITY_AHEAD = Setting::new("parity_ahead", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
+    pub(super) PARITY_AHEAD = Setting::new("parity_ahead", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
         .option("parity-ahead", "N|auto").unit("symbols of a block");
     /// Pause between the last segment of a file and the next file, at most a week
     GAP = Setting::new("gap", SettingKind::Span).option("gap", "TIME");

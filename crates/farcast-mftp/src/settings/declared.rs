@@ -23,22 +23,22 @@ const FROM_RATE: &str = "from the rate";
 
 settings! {
     /// Rate of the sender, headers included; "max": receivers set the pace
-    RATE = SENDING_RATE.kind(SettingKind::RateOr(&["max"]));
+    pub(super) RATE = SENDING_RATE.kind(SettingKind::RateOr(&["max"]));
     /// Defaults of the other keys: those of farcast send, or of the draft
-    PRESET = Setting::new("preset", SettingKind::Words(&["farcast", "draft"]));
+    pub(super) PRESET = Setting::new("preset", SettingKind::Words(&["farcast", "draft"]));
     /// Product bytes in a datagram, 1 B to 65000 B; a bare number means bytes
-    DTU_SIZE = Setting::new("dtu_size", SettingKind::Octets(1, 65_000)).option("dtu-size", "SIZE")
+    pub(super) DTU_SIZE = Setting::new("dtu_size", SettingKind::Octets(1, 65_000)).option("dtu-size", "SIZE")
         .otherwise("the most that fits 1500 bytes with all headers").unit("B");
     /// DTUs in a block; receivers report losses block by block
     BLOCK_SIZE = Setting::new("block_size", SettingKind::Integer(1, 1 << 30)).option("block-size", "DTUS")
         .otherwise("as many as leave in a quarter of a second").unit("DTUs");
     /// Most parity symbols of a block. They are sent in place of lost DTUs if fewer of them suffice. "auto" chooses a
     /// number that suits the block, and sends some unasked if round trips are long
-    PARITY = Setting::new("parity", SettingKind::IntegerOr(0, 32_768, PARITY_WORDS))
+    pub(super) PARITY = Setting::new("parity", SettingKind::IntegerOr(0, 32_768, PARITY_WORDS))
         .option("parity", "N|auto|off").unit("symbols of a block");
     /// Start of the next pass: as soon as something is missing (draft), or after a whole Status Retry Timer (fixed),
     /// as in the BGAN study
-    PASS_WAIT = Setting::new("pass_wait", SettingKind::Words(&["draft", "fixed"]))
+    pub(super) PASS_WAIT = Setting::new("pass_wait", SettingKind::Words(&["draft", "fixed"]))
         .option("pass-wait", "WHEN");
     /// Time of status requests: after every block, or in the first pass only at its end
     NAK_TIMING = Setting::new("nak_timing", SettingKind::Words(&["each_block", "end_of_first_pass"]))
@@ -56,15 +56,15 @@ settings! {
     SPREAD = Setting::new("spread", SettingKind::Span).option("spread", "TIME");
     /// Begin after this time with the receivers that have registered. By default data follows the announcement at
     /// once, and receivers join when they come
-    START_AFTER = Setting::new("start_after", SettingKind::Span).option("start-after", "TIME")
+    pub(super) START_AFTER = Setting::new("start_after", SettingKind::Span).option("start-after", "TIME")
         .otherwise("none");
     /// Begin as soon as this many receivers have registered
-    START_RECEIVERS = Setting::new("start_receivers", SettingKind::Integer(1, 1 << 22))
+    pub(super) START_RECEIVERS = Setting::new("start_receivers", SettingKind::Integer(1, 1 << 22))
         .option("wait-for", "N");
     /// Give up if no receiver has registered after this time
     ANNOUNCE_LIMIT = Setting::new("announce_limit", SettingKind::Span).option("announce-time", "TIME");
     /// Refuse receivers that register after data has begun (late_entry = false)
-    LATE_ENTRY = Setting::new("late_entry", SettingKind::Flag).flag("no-late-entry", "false");
+    pub(super) LATE_ENTRY = Setting::new("late_entry", SettingKind::Flag).flag("no-late-entry", "false");
     /// Round trip to assume until one is measured. PGM measures none, so its receivers have the same option
     ROUND_TRIP = ANY_ROUND_TRIP;
     /// Abort after this long; MFTP counts from the first data on
@@ -95,7 +95,7 @@ settings! {
     SRT_RESTART = Setting::new("restart_on_nak", SettingKind::Flag);
 }
 
-const RETURN_RATE: Setting = SHARED_RETURN_RATE.otherwise("learnt");
+pub(super) const RETURN_RATE: Setting = SHARED_RETURN_RATE.otherwise("learnt");
 
 impl Settings {
     /// Reads the settings of a transfer.

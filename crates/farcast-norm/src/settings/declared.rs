@@ -19,7 +19,7 @@ const LONGEST: u64 = 32_767;
 
 settings! {
     /// Rate of the sender, headers included; the highest with NORM-CC
-    RATE = SENDING_RATE;
+    pub(super) RATE = SENDING_RATE;
     /// Control congestion: send as fast as TCP would to the slowest receiver, and at most at --rate (NORM-CC; PGM:
     /// PGMCC)
     RATE_CONTROL = Setting::new("rate_control", SettingKind::Words(&["fixed", "norm-cc"]))
@@ -31,20 +31,20 @@ settings! {
     BLOCK_SIZE = Setting::new("block_size", SettingKind::Integer(1, LONGEST)).option("block-size", "N")
         .otherwise("as many as the code has room for beside the parity").unit("segments");
     /// Parity symbols of a block. "auto" is enough for a loss of a tenth, or half as much again as is expected
-    PARITY = Setting::new("parity", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
+    pub(super) PARITY = Setting::new("parity", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
         .option("parity", "N|auto|off").unit("symbols of a block");
     /// Parity symbols that leave with each block unasked. "auto" is as many as the expected loss needs, so that nine
     /// blocks of ten need no request
     PARITY_AHEAD = Setting::new("parity_ahead", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
         .option("parity-ahead", "N|auto").unit("symbols of a block");
     /// Expected share of lost datagrams
-    EXPECTED_LOSS = Setting::new("expected_loss", SettingKind::Probability).option("expected-loss", "PART");
+    pub(super) EXPECTED_LOSS = Setting::new("expected_loss", SettingKind::Probability).option("expected-loss", "PART");
     /// Round trips of the group over which receivers spread their requests, 0 to 15
     BACKOFF = Setting::new("backoff", SettingKind::Integer(0, 15)).option("backoff", "N")
         .otherwise("from their number");
 }
 
-const GROUP_SIZE: Setting = RECEIVERS.otherwise("the number of named receivers, or 10000");
+pub(super) const GROUP_SIZE: Setting = RECEIVERS.otherwise("the number of named receivers, or 10000");
 const RETURN_RATE: Setting = SHARED_RETURN_RATE.otherwise("a thirtieth of --rate");
 
 impl Settings {

@@ -13,7 +13,7 @@ use crate::config::{Duration, SenderConfig};
 
 settings! {
     /// Octets of a symbol, rounded down to an even number
-    SYMBOL_SIZE = Setting::new("symbol_size", SettingKind::Octets(2, MOST as u64))
+    pub(super) SYMBOL_SIZE = Setting::new("symbol_size", SettingKind::Octets(2, MOST as u64))
         .option("symbol-size", "OCTETS").otherwise("the most that fits 1500 bytes with all headers")
         .unit("B");
     /// Send for this long, instead of a number of rounds

@@ -16,11 +16,11 @@ use crate::config::{Grouping, MOST_GROUP, SenderConfig};
 
 settings! {
     /// Highest rate, headers, answers to requests and repairs included
-    RATE = SENDING_RATE;
+    pub(super) RATE = SENDING_RATE;
     /// Control congestion: the receiver that fares worst decides how fast (PGMCC)
     RATE_CONTROL = Setting::new("rate_control", SettingKind::Words(&["fixed", "pgmcc"])).flag("cc", "pgmcc");
     /// Round trip that source and receivers expect, which nobody measures
-    ROUND_TRIP = ANY_ROUND_TRIP;
+    pub(super) ROUND_TRIP = ANY_ROUND_TRIP;
     /// Time over which receivers spread what they ask for
     BACKOFF = Setting::new("backoff", SettingKind::Span).option("spread", "TIME")
         .otherwise("from their number");
@@ -30,7 +30,7 @@ settings! {
     /// Repairs are parity, as much as is asked for ("auto"), or what was sent ("off")
     PARITY = Setting::new("parity", SettingKind::Words(&["off", "auto"])).option("parity", "auto|off");
     /// Parity packets with each transmission group, unasked
-    PARITY_AHEAD = Setting::new("parity_ahead", SettingKind::Integer(0, MOST_GROUP as u64))
+    pub(super) PARITY_AHEAD = Setting::new("parity_ahead", SettingKind::Integer(0, MOST_GROUP as u64))
         .option("parity-ahead", "N").unit("packets of a group");
     /// Packets of a transmission group, with parity: 2, 4, 8, 16, 32 or 64
     BLOCK_SIZE = Setting::new("block_size", SettingKind::Integer(2, MOST_GROUP as u64))

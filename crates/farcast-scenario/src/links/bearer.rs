@@ -7,9 +7,9 @@ mod multilink;
 mod ppp;
 mod umts;
 
-use farcast_core::Span;
 use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
+use farcast_core::{BitRate, Span};
 use farcast_link::umts::ChannelConfig;
 use farcast_ppp::{Fcs, Framing};
 
@@ -69,6 +69,15 @@ impl BearerSpec {
                 let of = |channel: &ChannelConfig| channel.tti + channel.processing;
                 of(&spec.config.downlink) + of(&spec.config.uplink)
             }
+        }
+    }
+
+    /// Returns the rates at which packets are carried, that from the hub first.
+    pub(super) fn rates(&self) -> [Option<BitRate>; 2] {
+        match self {
+            Self::Ppp(spec) => [spec.config.forward.capacity(), spec.config.back.capacity()],
+            Self::Multilink(spec) => spec.config.capacity(),
+            Self::Umts(spec) => spec.config.capacity(),
         }
     }
 

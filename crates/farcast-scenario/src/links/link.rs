@@ -4,7 +4,7 @@ use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::End;
 use farcast_core::units::Bytes;
-use farcast_core::{Span, Time};
+use farcast_core::{BitRate, Span, Time};
 use farcast_link::bgan::{Forward, Return};
 use farcast_link::outage::{Hold, Schedule, Window};
 use farcast_link::pipe::{Jitter, JitterShape, Pipe, PipeConfig};
@@ -132,20 +132,27 @@ impl LinkSpec {
         }
     }
 
+    /// Returns the rate at which the link carries frames; `None` if it has no limit.
+    pub fn rate(&self) -> Option<BitRate> {
+        match self {
+            Self::Pipe(spec) => spec.config.rate,
+            Self::Hold(_) => None,
+            Self::Trace(spec) => spec.rate(),
+            Self::Timeline(spec) => spec.timeline().highest_rate(),
+            Self::BganForward(spec) => spec.config.capacity(),
+            Self::BganReturn(spec) => spec.config.capacity(),
+        }
+    }
+
     /// Returns the queue, if the link has one.
     pub(super) fn queue(&mut self) -> Option<Queue<'_>> {
-        let (rate, limit, said) = match self {
-            Self::Pipe(PipeSpec { config, limit_said }) => (config.rate, &mut config.queue, limit_said),
-            Self::Trace(spec) => (spec.rate(), &mut spec.config.queue, &mut spec.limit_said),
-            Self::Timeline(spec) => {
-                (spec.timeline().highest_rate(), &mut spec.config.queue, &mut spec.limit_said)
-            }
-            Self::BganForward(BganForwardSpec { config, limit_said }) => {
-                (config.capacity(), &mut config.queue, limit_said)
-            }
-            Self::BganReturn(BganReturnSpec { config, limit_said }) => {
-                (config.capacity(), &mut config.queue, limit_said)
-            }
+        let rate = self.rate();
+        let (limit, said) = match self {
+            Self::Pipe(PipeSpec { config, limit_said }) => (&mut config.queue, limit_said),
+            Self::Trace(spec) => (&mut spec.config.queue, &mut spec.limit_said),
+            Self::Timeline(spec) => (&mut spec.config.queue, &mut spec.limit_said),
+            Self::BganForward(BganForwardSpec { config, limit_said }) => (&mut config.queue, limit_said),
+            Self::BganReturn(BganReturnSpec { config, limit_said }) => (&mut config.queue, limit_said),
             Self::Hold(_) => return None,
         };
         Some(Queue { rate, limit, said })

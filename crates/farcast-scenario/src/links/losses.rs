@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
 use farcast_core::{Bitmap, Losses, Probability, Span};
-use farcast_link::bgan::{ForwardConfig, ForwardLosses};
+use farcast_link::bgan::{ForwardConfig, ForwardLosses, LossUnit};
 use farcast_link::losses::{
     AtEnd, Bernoulli, BitErrors, ErrorVectors, GilbertElliott, GilbertElliottConfig, NoLoss, OutageLength,
     Outages, RandomOutages, Several, TimelineLoss, Transitions, parse_error_vector,
@@ -138,7 +138,14 @@ impl Process {
                 lost as f64 / len.max(1) as f64
             }
             Self::Scheduled(_) | Self::Random(_) | Self::Timeline(_) => 0.0,
-            Self::Bgan(config) => any(config.loss.get(), config.pdu_payloads.len() as f64),
+            Self::Bgan(config) => {
+                let units = match config.loss_unit {
+                    LossUnit::Pdu => config.pdus(octets),
+                    LossUnit::Packet => 1,
+                    LossUnit::FecBlock => config.fec_blocks(octets),
+                };
+                any(config.loss.get(), units as f64)
+            }
         }
     }
 

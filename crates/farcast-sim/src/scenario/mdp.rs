@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use farcast_core::units::Bytes;
+use farcast_delivery::{Forecast, Forecasting as _};
 use farcast_mdp::settings::{PathLimits, SendPlan, in_effect};
 use farcast_mdp::{Codec, Object, Receiver, ReceiverConfig, Sender, SenderConfig, Settings};
 use farcast_scenario::receivers::Group as Receivers;
@@ -92,6 +93,10 @@ impl transfer::Transfer for Transfer {
 
     fn given(&self) -> bool {
         false
+    }
+
+    fn forecast(&self) -> Forecast {
+        self.sender.forecast()
     }
 
     fn sender(&self) -> Result<Sender, StarError> {

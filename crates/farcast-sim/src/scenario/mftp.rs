@@ -4,6 +4,7 @@ mod memory;
 mod settings;
 
 use farcast_core::Span;
+use farcast_delivery::{Forecast, Forecasting as _};
 use farcast_mftp::{
     ClientId, Group, NakTiming, Pace, PassWait, Population, Receiver, ReceiverConfig, Sender, SenderConfig,
 };
@@ -136,6 +137,11 @@ impl transfer::Transfer for Transfer {
 
     fn given(&self) -> bool {
         self.configs.given
+    }
+
+    fn forecast(&self) -> Forecast {
+        let forecast = self.configs.sender.forecast();
+        Forecast { registration: forecast.registration.filter(|_| !self.configs.given), ..forecast }
     }
 
     fn sender(&self) -> Result<Sender, StarError> {

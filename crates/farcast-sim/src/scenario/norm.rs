@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::units::Bytes;
+use farcast_delivery::{Forecast, Forecasting as _};
 use farcast_norm::settings::{PathLimits, SendPlan, in_effect};
 use farcast_norm::{
     Codec, Kind, NodeId, Object, Pacing, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
@@ -92,6 +93,10 @@ impl transfer::Transfer for Transfer {
 
     fn given(&self) -> bool {
         false
+    }
+
+    fn forecast(&self) -> Forecast {
+        self.sender.forecast()
     }
 
     fn sender(&self) -> Result<Sender, StarError> {

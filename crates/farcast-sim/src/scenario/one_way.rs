@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use farcast_core::units::Bytes;
+use farcast_delivery::{Forecast, Forecasting as _};
 use farcast_oneway::settings::{PathLimits, SendPlan, Settings, in_effect};
 use farcast_oneway::{Codec, Duration, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
 use farcast_scenario::receivers::Group as Receivers;
@@ -107,6 +108,10 @@ impl transfer::Transfer for Transfer {
 
     fn given(&self) -> bool {
         false
+    }
+
+    fn forecast(&self) -> Forecast {
+        self.sender.forecast()
     }
 
     fn sender(&self) -> Result<Sender, StarError> {

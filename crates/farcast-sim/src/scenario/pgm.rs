@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use farcast_core::Span;
 use farcast_core::units::Bytes;
+use farcast_delivery::{Forecast, Forecasting as _};
 use farcast_pgm::cc::CcConfig;
 use farcast_pgm::message::{DataKind, NakKind};
 use farcast_pgm::settings::{PathLimits, SendPlan, in_effect, receiver as receiver_settings};
@@ -131,6 +132,10 @@ impl transfer::Transfer for Transfer {
 
     fn given(&self) -> bool {
         false
+    }
+
+    fn forecast(&self) -> Forecast {
+        self.sender.forecast()
     }
 
     fn sender(&self) -> Result<Sender, StarError> {

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::net::Ipv4Addr;
 
-use farcast_delivery::Protocol;
+use farcast_delivery::{Forecast, Protocol};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{DocumentError, Links, Reader};
 
@@ -43,6 +43,9 @@ pub(super) trait Transfer: Clone + Debug + Sized {
 
     /// Returns `true` if receivers know of the transmission when it opens.
     fn given(&self) -> bool;
+
+    /// Returns what the receivers will say.
+    fn forecast(&self) -> Forecast;
 
     /// Makes the sender's engine.
     fn sender(&self) -> Result<<Self::Protocol as Protocol>::Sender, StarError>;
@@ -135,6 +138,13 @@ macro_rules! protocols {
             pub(super) fn remedies(&self) -> &'static Remedies {
                 match self {
                     $(Self::$variant(_) => &<$module::Transfer as Transfer>::REMEDIES),+
+                }
+            }
+
+            /// Returns what the receivers will say.
+            pub(super) fn forecast(&self) -> Forecast {
+                match self {
+                    $(Self::$variant(transfer) => transfer.forecast()),+
                 }
             }
 

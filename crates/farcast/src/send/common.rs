@@ -10,6 +10,7 @@ use farcast_transfer::send::{
     NoticeOf, ReceiverState, ReportOf, SendEvent, SenderOf, Verdict, changed_files,
 };
 
+use super::predict::advise;
 use super::stats::stats_table;
 use super::{
     Controls, Error, Exit, Failure, Predict, Preparation, Progress, Scanned, SendArgs, SendFace, SendNotice,
@@ -64,13 +65,14 @@ struct View<'a, P> {
     protocol: std::marker::PhantomData<P>,
 }
 
-impl<P: SendProtocol> SendFace<P> for View<'_, P> {
+impl<P: Predict> SendFace<P> for View<'_, P> {
     fn prepare(&mut self, note: &Preparation<'_>) {
         self.steps.show(note);
     }
 
     fn begin(&mut self, protocol: &P, files: &Scanned) {
         self.steps.announce(protocol, files);
+        advise(protocol, self.steps.args, files, &mut self.steps.output);
         let (page, to) = (&self.steps.args.page, protocol.basis().to);
         self.seen = Sending::new(page, words::<P>(), (&files.name, files.octets()), to);
         (self.began, self.next_report) = (None, Time::ZERO);

@@ -1,9 +1,11 @@
 //! Prediction of a transfer over a link, without sending anything.
 
-use farcast_delivery::Protocol;
+use farcast_core::BitRate;
+use farcast_delivery::{Forecast, Forecasting as _, Protocol};
 use farcast_lab::replications::Memory;
 use farcast_lab::shipped;
 use farcast_scenario::Document;
+use farcast_sim::advice::{Naming, over_return};
 use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
 use farcast_sim::replicate::{HowMany, Plan};
 use farcast_sim::scenario::{LinkAlone, Scenario, Sealed, mdp, norm, pgm};
@@ -55,6 +57,12 @@ pub(super) trait Predict: SendProtocol {
         document: &Document,
     ) -> Result<(Scenario, u32), Failure>;
 
+    /// Returns what is known of a transfer of `files` over a return whose rate the user gives; `None` if the user gives
+    /// none, or nobody knows how many receive.
+    fn over_return(&self, _job: &SendJob, _files: &Scanned) -> Option<OverReturn> {
+        None
+    }
+
     /// Prints the predicted transfer of `files` over `link`.
     fn predict(
         &self,
@@ -65,6 +73,8 @@ pub(super) trait Predict: SendProtocol {
     ) -> Result<Exit, Failure> {
         let document = shipped::open_link(link).map_err(Failure::wrong)?;
         let (scenario, receivers) = self.scenario(&args.job, files, &document)?;
+        let advice = scenario.advice(Naming::Options);
+        simulate::tell_advice(&advice, output);
         let replications = replications(args, &scenario, false, output)?;
         let took = Took::of(&replications, <Self::Protocol as Protocol>::WORDS.round.many)?;
         let why = reasons(&replications, &Self::HELP);
@@ -73,9 +83,33 @@ pub(super) trait Predict: SendProtocol {
         if !why.is_empty() {
             fields["why_unfinished"] = json!(why);
         }
+        if !advice.is_empty() {
+            fields["advice"] = json!(advice);
+        }
         output.event("prediction", fields);
         output.result(&took.table(link, receivers, octets).then(Text::lines(why)));
         Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
+    }
+}
+
+/// Transfer over a return whose rate is known.
+pub(super) struct OverReturn {
+    /// Messages of the receivers.
+    forecast: Forecast,
+    /// Number of receivers.
+    receivers: u64,
+    /// Rate of the return.
+    rate: BitRate,
+}
+
+/// Gives advice on a transfer of `files` by `protocol` that is about to begin.
+pub(super) fn advise<P: Predict>(protocol: &P, args: &SendArgs, files: &Scanned, output: &mut Output) {
+    let Some(OverReturn { forecast, receivers, rate }) = protocol.over_return(&args.job, files) else {
+        return;
+    };
+    for sentence in over_return(&forecast, receivers, rate, Naming::Options) {
+        output.line(&format!("note: {sentence}"));
+        output.event("advice", json!({ "advice": sentence }));
     }
 }
 
@@ -116,6 +150,15 @@ impl Predict for SendMftp {
         let scenario = Scenario::over(document, config, seal, receivers);
         Ok((scenario.map_err(Failure::wrong)?, receivers))
     }
+
+    fn over_return(&self, job: &SendJob, files: &Scanned) -> Option<OverReturn> {
+        let settings = self.settings();
+        let rate = settings.return_rate?;
+        let listed = job.group.receivers.len() as u64;
+        let receivers = if listed > 0 { listed } else { settings.wait_for?.into() };
+        let config = self.configured(job, files, self.basis().to).ok()?;
+        Some(OverReturn { forecast: config.forecast(), receivers, rate })
+    }
 }
 
 impl Predict for SendNorm {
@@ -134,6 +177,12 @@ impl Predict for SendNorm {
         let link = LinkAlone { document, receivers, time_limit: settings.time_limit, sealed };
         let scenario = norm::over(&link, &config);
         Ok((scenario.map_err(Failure::wrong)?, receivers))
+    }
+
+    fn over_return(&self, job: &SendJob, files: &Scanned) -> Option<OverReturn> {
+        let (rate, receivers) = (self.settings().return_rate?, self.named() as u64);
+        let config = self.configured(job, files, self.basis().to);
+        Some(OverReturn { forecast: config.forecast(), receivers, rate })
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) fn run(
             seed: args.seed,
             default_queues: super::default_queues(scenario.default_queues()),
             unused: &unused,
+            advice: &[],
             replications: &replications,
             summary: &summary,
         });

@@ -11,6 +11,7 @@
 mod common;
 
 mod absent;
+mod advice;
 mod emulate;
 mod equal_losses;
 mod reproduce;

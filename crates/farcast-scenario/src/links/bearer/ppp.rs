@@ -16,7 +16,7 @@ use farcast_link::BoxedStage;
 /// Two serial lines with PPP. Error vectors are drawn for each replication.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PppSpec {
-    config: PppConfig,
+    pub(super) config: PppConfig,
     /// Error vectors, forward and back.
     vectors: [Option<RandomVector>; 2],
     /// True for each queue, forward and back, whose limit was given.

@@ -15,6 +15,7 @@ use super::{SendMftp, SendReport};
 use crate::progress::receivers::{Confirmations, Sparing, lines};
 use crate::progress::{part_of, percent, rate, time_left};
 use crate::report::{End, Sending};
+use crate::send::predict::advise;
 use crate::send::stats::stats_table;
 use crate::send::{
     Error, Exit, Failure, Output, Preparation, Progress, Scanned, SendFace, SendNotice, SendProtocol, Sent,
@@ -55,6 +56,7 @@ impl SendFace<SendMftp> for View<'_> {
 
     fn begin(&mut self, protocol: &SendMftp, files: &Scanned) {
         self.steps.announce(protocol, files);
+        advise(protocol, self.steps.args, files, &mut self.steps.output);
         let outgoing = files.objects.first();
         let mut end = outgoing.map_or(0, |one| one.manifest().head_len());
         let entries = outgoing.into_iter().flat_map(|one| one.manifest().entries());

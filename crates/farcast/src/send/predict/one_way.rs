@@ -5,6 +5,7 @@ use farcast_core::{Span, Time};
 use farcast_lab::shipped;
 use farcast_oneway::{Duration, Sender, SenderConfig};
 use farcast_scenario::Document;
+use farcast_sim::advice::Naming;
 use farcast_sim::outcome::{Remedies, Replication, TransferOutcome, reasons};
 use farcast_sim::scenario::{LinkAlone, Scenario, Sealed, one_way};
 use farcast_stats::quantile;
@@ -15,6 +16,7 @@ use super::{remedies, replications, sealed};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::size;
+use crate::simulate::tell_advice;
 use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure};
@@ -46,6 +48,8 @@ pub(super) fn predict(
     let document = shipped::open_link(link).map_err(Failure::wrong)?;
     let config = protocol.configured(&args.job, files)?;
     let seal = sealed(protocol, protocol.keys_in());
+    let advice = scenario(&config, &document, Span::MAX, seal)?.0.advice(Naming::Options);
+    tell_advice(&advice, output);
     let run = |config: &SenderConfig, limit: Span| {
         let (scenario, _) = scenario(config, &document, limit, seal)?;
         replications(args, &scenario, true, output)
@@ -64,6 +68,9 @@ pub(super) fn predict(
     let mut fields = predicted.fields(link, files.octets());
     if !why.is_empty() {
         fields["why_unfinished"] = json!(why);
+    }
+    if !advice.is_empty() {
+        fields["advice"] = json!(advice);
     }
     output.event("prediction", fields);
     output.result(&predicted.text(&config, link, files.octets()).then(Text::lines(why)));
