@@ -87,6 +87,7 @@ impl Sender {
     /// return drops answers and hardly delays them.
     pub(super) fn judge_losses(&mut self, now: Time) {
         let turns = &mut self.turns;
+        turns.compare(now);
         let part = turns.heard / turns.likely.max(1.0);
         if turns.allowance.is_given() || turns.likely < COMPARED || part > DROPPED {
             return;
@@ -104,8 +105,9 @@ impl Sender {
             return;
         }
         turns.recounts += 1;
+        // More than those that have answered may come, but not fewer.
+        let (most, reports) = (turns.upper().max(turns.most.min(super::MOST)), turns.reports);
         (turns.answers, turns.settled) = (0.0, 0.0);
-        let (most, reports) = (turns.most.min(super::MOST), turns.reports);
         turns.begin_round(most, reports);
         (turns.counts, turns.drains) = (true, true);
         turns.polls.forget();

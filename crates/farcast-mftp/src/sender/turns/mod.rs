@@ -76,6 +76,8 @@ const CREDIBLE: f64 = 0.1;
 const OUTSTANDING: f64 = 1.5;
 /// Time beyond two round trips for which answers count as outstanding.
 const LATE: Span = Span::from_secs(4);
+/// Number of round trips after which an answer seldom comes any more.
+const LATE_TRIPS: u64 = 3;
 /// Part of the places whose answers outweigh what was expected.
 const SURE: f64 = 0.05;
 /// Growth of a round of registrations after the first, as a multiple of the places that have been heard, and the divisor
@@ -99,6 +101,8 @@ struct Called {
     likely: f64,
     octets: f64,
     heard: f64,
+    /// `true` if the answers that came are compared with the likely ones.
+    compared: bool,
 }
 
 /// State of the turns.
@@ -252,10 +256,19 @@ impl Turns {
             self.past.push_back(range);
             self.settled += (range.end - range.first) as f64;
             self.answers += range.heard;
-            if range.likely > 0.0 && self.answers >= TELLING {
+            self.allowance.take((range.heard - range.expected).min(0.0) * range.octets);
+        }
+    }
+
+    /// Compares the answers from settled ranges with those that were likely, once even late ones have come.
+    fn compare(&mut self, now: Time) {
+        let (told, trip) = (self.answers >= TELLING, self.shortest.unwrap_or(self.trip));
+        let settles_in = |spread: Span| trip * LATE_TRIPS + spread;
+        for range in self.past.iter_mut().filter(|range| !range.compared) {
+            if told && range.likely > 0.0 && now >= range.at + settles_in(range.spread) {
+                range.compared = true;
                 (self.likely, self.heard) = (self.likely + range.likely, self.heard + range.heard);
             }
-            self.allowance.take((range.heard - range.expected).min(0.0) * range.octets);
         }
     }
 
@@ -369,7 +382,17 @@ impl Turns {
         self.allowance.take(expected * octets);
         let few = expected * octets < self.allowance.rate() / 20.0;
         let spread = if few && self.shortest.is_some() { Span::ZERO } else { self.step() };
-        self.called.push_back(Called { first, end, at: now, spread, expected, likely, octets, heard: 0.0 });
+        self.called.push_back(Called {
+            first,
+            end,
+            at: now,
+            spread,
+            expected,
+            likely,
+            octets,
+            heard: 0.0,
+            compared: false,
+        });
         self.next = end;
         let spread_ms = u16::try_from(spread.as_millis()).unwrap_or(u16::MAX);
         let turn = Turn { round: self.round, spread_ms, first: first as u32, last: (end - 1) as u32 };

@@ -138,8 +138,9 @@ impl Sender {
     /// Begins a round of reports, because the first pass is over.
     pub(in crate::sender) fn ask_for_reports(&mut self, now: Time) {
         if self.turns.on && !self.turns.reports {
-            let (all, unknown) = (self.group_size(), self.turns.is_blind() || self.turns.drains);
+            let (all, unknown) = (self.group_size(), self.turns.is_blind());
             self.turns.begin_round(all, true);
+            // If a queue has dropped answers, more receivers than were counted answer: the round shows it.
             self.turns.counts = unknown;
             // The last data is still on its way.
             self.timers.set(Timer::Turn, now + STEP.0 * 2);
