@@ -89,6 +89,9 @@ pub struct SenderConfig {
     /// Number of GRTTs over which receivers spread their requests: 4 for any group, 6 where only the sender sends to
     /// it, 0 for a single receiver (RFC 5740 §5.3).
     pub backoff: u8,
+    /// The same until the receivers' losses are known, where the first requests could be more than the return carries.
+    /// INFO then leaves twice, because a receiver without INFO asks, too.
+    pub first_backoff: Option<u8>,
     /// Maximum number of receivers.
     pub receivers: GroupSize,
     /// `true` if receivers answer the sender alone, and not the group. Only the sender's owner reads this.
@@ -128,6 +131,7 @@ impl SenderConfig {
             grtt: Span::from_millis(500),
             grtt_most: GRTT_MOST,
             backoff: 4,
+            first_backoff: None,
             receivers: GroupSize::of(10_000),
             unicast: false,
             robust: ROBUST,
@@ -151,7 +155,7 @@ impl SenderConfig {
             return Err(ConfigError::Node(node));
         }
         let ranges = [
-            ("the back-off factor", self.backoff <= 15),
+            ("the back-off factor", self.backoff.max(self.first_backoff.unwrap_or(0)) <= 15),
             ("the robustness factor", self.robust > 0),
             ("the round trip", !self.grtt.is_zero() && self.grtt <= self.grtt_most),
         ];

@@ -44,6 +44,22 @@ const UNASKED: f64 = 0.9;
 /// Group size of RFC 5740 §5.1.1, for receivers where the number is not known.
 const UNKNOWN_GROUP: u32 = 10_000;
 
+/// Maximum number of receivers whose first requests any return carries.
+const MANY: u32 = 1000;
+/// Multiple of the announced group size that a crowd has at most, where its size was not told.
+pub(crate) const UNTOLD: f64 = 10.0;
+/// Octets of a request, with all headers.
+pub(crate) const REQUEST: u64 = 96;
+/// Number of first requests that a sender waits for.
+pub(crate) const FIRST: u64 = 6;
+/// Part of the return that the first requests may take in this time.
+const FIRST_SHARE: f64 = 0.4;
+const FIRST_TIME: Span = Span::from_secs(10);
+/// Maximum number of GRTTs over which receivers spread their requests.
+const MOST_BACKOFF: u8 = 15;
+/// Number of first requests and their repairs that a transfer has time for, if it is long.
+const LONG: u64 = 3;
+
 /// Divisor of the rate that gives the default lower bound under congestion control.
 const LEAST_PART: u64 = 1000;
 
@@ -157,12 +173,26 @@ impl Settings {
         config.grtt = self.round_trip;
         config.grtt_most = config.grtt_most.max(self.round_trip);
         config.backoff = self.backoff.unwrap_or_else(|| backoff(receivers));
+        config.first_backoff = self.first_backoff(&config, receivers);
         config.receivers = GroupSize::of(receivers.unwrap_or(UNKNOWN_GROUP).max(1).into());
         config.unicast = self.unicast || !sent.group.ip().is_multicast();
         config.robust = self.robust;
         config.return_rate = self.return_rate;
         config.ackers = sent.ackers;
         config
+    }
+
+    /// Returns the number of GRTTs over which receivers spread their first requests, if these could otherwise fill the
+    /// return, whose rate is known. A short transfer would wait for it at its end.
+    fn first_backoff(&self, config: &SenderConfig, receivers: Option<u32>) -> Option<u8> {
+        let (rate, None) = (self.return_rate?, self.backoff) else { return None };
+        if receivers.is_some_and(|receivers| receivers <= MANY) {
+            return None;
+        }
+        let backoff = first_backoff(rate, self.round_trip, receivers);
+        let octets = config.objects.iter().map(|object| object.size).fold(0, u64::saturating_add);
+        let long = self.round_trip * (u64::from(backoff) + 1) * (2 * LONG);
+        (backoff > config.backoff && self.rate.time_of_bytes(octets) >= long).then_some(backoff)
     }
 
     /// Returns the default lower bound of the rate.
@@ -231,6 +261,20 @@ fn backoff(receivers: Option<u32>) -> u8 {
     }
 }
 
+/// Returns the number of GRTTs over which `receivers` spread their requests, so that a return of `rate` carries those
+/// that leave before the sender has answered the first ones.
+fn first_backoff(rate: BitRate, round_trip: Span, receivers: Option<u32>) -> u8 {
+    let each = rate.time_of_bytes(REQUEST);
+    let carried = FIRST_TIME.as_secs_f64() / each.as_secs_f64() * FIRST_SHARE;
+    let lambda = libm::log(f64::from(receivers.unwrap_or(UNKNOWN_GROUP))) + 1.0;
+    // The distribution of waits (RFC 5401 §3.2.2), where the group may be larger than it is said to be.
+    let more = if receivers.is_some() { 1.0 } else { UNTOLD };
+    let growth = libm::log(carried / more) + 1.0;
+    let answer = (round_trip + each * FIRST).as_secs_f64();
+    let factor = lambda * answer / (growth.max(0.1) * round_trip.as_secs_f64());
+    (libm::ceil(factor) as u8).min(MOST_BACKOFF)
+}
+
 /// Returns the fewest of `symbols` symbols that cover the losses of each of `receivers` with probability `share`.
 fn sufficient(symbols: u32, loss: f64, receivers: u32, share: f64) -> u32 {
     (0..symbols).find(|&lost| power(at_most(symbols, loss, lost), receivers) >= share).unwrap_or(symbols)
@@ -282,6 +326,40 @@ mod tests {
         let many = [1, 10, 100, 1000].map(|receivers| symbols(0.05, receivers));
         assert!(many.is_sorted() && many[3] < 30, "{many:?}");
         assert_eq!(symbols(0.5, 1000), 55, "no more than there is");
+    }
+
+    #[test]
+    fn over_a_thin_return_first_requests_take_their_time() {
+        let rate = |bps| BitRate::from_bps(bps).expect("positive");
+        let mut settings = Settings::new(rate(1_900_000));
+        let first = |settings: &Settings, size| {
+            let object = Object { kind: crate::config::Kind::File, size, info: Vec::new(), vouched: None };
+            let sent = SendPlan {
+                node: NodeId(1),
+                instance: 1,
+                objects: alloc::vec![object],
+                source: SocketAddr::from(([192, 0, 2, 1], 1)),
+                group: SocketAddr::from(([239, 1, 2, 3], 6003)),
+                ackers: Vec::new(),
+            };
+            let config = settings.sender(sent, PathLimits { headers: 28, mtu: None, granule: 1 });
+            (config.backoff, config.first_backoff)
+        };
+        assert_eq!(first(&settings, 10_000_000), (4, None), "the return's rate is not known");
+        settings.return_rate = Some(rate(64_000));
+        assert_eq!(first(&settings, 10_000_000), (4, None), "it carries them as they come");
+        settings.return_rate = Some(rate(9_600));
+        assert_eq!(first(&settings, 10_000_000), (4, Some(8)));
+        assert_eq!(first(&settings, 1_000_000), (4, None), "the transfer ends before");
+        settings.receivers = Some(10_000);
+        assert_eq!(first(&settings, 10_000_000), (4, Some(5)), "they are no more than was said");
+        settings.receivers = Some(1000);
+        assert_eq!(first(&settings, 10_000_000), (2, None));
+        (settings.receivers, settings.backoff) = (None, Some(4));
+        assert_eq!(first(&settings, 10_000_000), (4, None), "the user has chosen");
+        settings.backoff = None;
+        settings.return_rate = Some(rate(300));
+        assert_eq!(first(&settings, 100_000_000), (4, Some(15)), "no more than there is room for");
     }
 
     #[test]

@@ -58,9 +58,13 @@ impl Sender {
     /// Returns the time for which an acknowledgement keeps the part of the return that answers may take.
     fn answer_time(&self) -> Span {
         let (part, whole) = SHARE;
+        self.return_rate().time_of_bytes(self.return_use.octets) * whole / part
+    }
+
+    /// Returns the rate of the return, which is assumed if it is not known.
+    pub(super) fn return_rate(&self) -> BitRate {
         let default = || BitRate::from_bps(self.control.rate().as_bps().div_ceil(RETURN));
-        let rate = self.config.return_rate.or_else(default).unwrap_or(self.control.rate());
-        rate.time_of_bytes(self.return_use.octets) * whole / part
+        self.config.return_rate.or_else(default).unwrap_or(self.control.rate())
     }
 
     /// Returns the time that a receiver has for its answer, before it is asked again.

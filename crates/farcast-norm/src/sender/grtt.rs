@@ -82,6 +82,11 @@ impl Grtt {
         }
     }
 
+    /// Returns to an earlier `estimate`, because later measurements say nothing about paths.
+    pub(crate) fn restore(&mut self, estimate: Span) {
+        (self.estimate, self.peak) = (self.estimate.min(estimate), self.peak.min(estimate));
+    }
+
     /// Notes a measured round trip of a named receiver or of another. A longer one counts at once. If all receivers are
     /// known, the longest of their last samples counts.
     pub(crate) fn sample(&mut self, trip: Span, of: Option<usize>) {
@@ -155,6 +160,20 @@ mod tests {
         grtt.sample(Span::MAX, None);
         assert_eq!(grtt.estimate(), ms(2000), "nor above what is believed");
         assert_eq!((0..20).map(|_| grtt.probed()).last(), Some(LONGEST_INTERVAL));
+    }
+
+    #[test]
+    fn an_earlier_estimate_is_restored() {
+        let ms = Span::from_millis;
+        let mut grtt = Grtt::new(ms(500), ms(2000), 0);
+        grtt.sample(ms(600), None);
+        grtt.sample(ms(1900), None);
+        grtt.restore(ms(600));
+        assert_eq!(grtt.estimate(), ms(600));
+        grtt.probed();
+        assert_eq!(grtt.estimate(), ms(600), "the peak is forgotten, too");
+        grtt.restore(ms(900));
+        assert_eq!(grtt.estimate(), ms(600), "it is not raised");
     }
 
     #[test]

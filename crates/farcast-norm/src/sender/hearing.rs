@@ -28,24 +28,27 @@ impl Sender {
             return Err(Reject::Unexpected);
         }
         self.core.note_heard(now, message.source);
+        let mut queued = false;
         match &said.answer {
             Answer::Nack(requests) => {
                 // Other receivers do not hear a message to the sender alone.
                 let alone = self.config.unicast || from.destination == self.config.source;
                 let heard = self.heard_by(now, said.response);
                 self.nack(now, message.source, requests, heard, alone)?;
+                queued = self.crowd.is_queued(now, heard, self.grtt.estimate());
             }
             Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
             Answer::Ack { .. } => {}
         }
         self.heed(now, message.source, said)?;
-        self.measure(now, message.source, said);
+        self.measure(now, message.source, said, queued);
         Ok(())
     }
 
     /// Measures the round trip with an answer to a probe.
-    fn measure(&mut self, now: Time, of: NodeId, said: &FromReceiver) {
+    fn measure(&mut self, now: Time, of: NodeId, said: &FromReceiver, queued: bool) {
         if let Some(trip) = said.response.and_then(|response| Stamp::of(now).since(response)) {
+            let trip = if queued { trip.min(self.grtt.estimate()) } else { trip };
             self.grtt.sample(trip, self.ackers.find(of));
         }
     }
@@ -54,8 +57,13 @@ impl Sender {
     /// of a probe, or was lost. A receiver that sends no time, or a false one, counts as a GRTT away.
     fn heard_by(&self, now: Time, response: Option<Stamp>) -> Time {
         let (grtt, trip) = (self.advertised().span(), response.and_then(|sent| Stamp::of(now).since(sent)));
-        let trip = trip.map_or(grtt, |trip| trip.min(grtt)).saturating_sub(STAMPED);
+        let trip = trip.map_or(grtt, |trip| trip.min(self.oldest())).saturating_sub(STAMPED);
         now - trip
+    }
+
+    /// Returns the greatest believed age of a request. Queued requests may be older than the longest round trip.
+    pub(super) fn oldest(&self) -> Span {
+        self.config.grtt_most * 3
     }
 
     fn nack(
@@ -75,6 +83,7 @@ impl Sender {
             // Requests for other objects, round trips and losses in the message still count.
             let _ = self.core.rejects.note::<()>(Err(Reject::Limit));
         }
+        self.foresee(now, from, &parts, heard);
         // Items that left after the receiver had heard the sender last, or that are scheduled, are not requested again.
         let unheard = self.departures.since(heard);
         let count = self.asked.note(&parts, &self.objects, &unheard);
@@ -83,6 +92,7 @@ impl Sender {
         if count == 0 {
             return Ok(());
         }
+        self.note_late(now, &parts, &unheard);
         // The gathered requests are already scheduled, and this request is added.
         if self.timers.is_set(Timer::Holdoff) {
             if self.asked.commit(&mut self.objects) {
@@ -97,6 +107,8 @@ impl Sender {
                 // A single receiver without a back-off has asked for everything; several ask at the same time.
                 0 if self.is_for_one() => Span::ZERO,
                 0 => grtt / TOGETHER,
+                // Parity has left for nearly all, so few ask.
+                _ if self.crowd.size().is_some() => grtt / TOGETHER,
                 _ => grtt * (backoff + 1),
             };
             self.timers.set(Timer::Aggregate, now + wait);

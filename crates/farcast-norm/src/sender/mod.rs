@@ -5,12 +5,14 @@ mod ahead;
 mod asked;
 mod asking;
 mod congestion;
+mod crowd;
 mod departures;
 pub(crate) mod grtt;
 mod hearing;
 mod objects;
 mod parts;
 pub(crate) mod patience;
+mod protecting;
 mod schedule;
 
 use alloc::collections::VecDeque;
@@ -38,6 +40,7 @@ use ackers::Ackers;
 use asked::Asked;
 use asking::{Question, ReturnUse};
 use congestion::Control;
+use crowd::Crowd;
 use departures::Departures;
 use grtt::Grtt;
 use objects::{Item, Objects};
@@ -86,6 +89,9 @@ pub struct Sender {
     probes: u16,
     /// Recent transmissions, which a requesting receiver may not have heard.
     departures: Departures,
+    crowd: Crowd,
+    /// Back-off factor after the first requests.
+    usual_backoff: u8,
     /// Number of rounds of flushes since anything else was sent. In a round each named receiver is asked once.
     flushes: u32,
     /// Receivers that are to acknowledge.
@@ -110,6 +116,8 @@ impl Sender {
         let geometries = config.check()?;
         let objects = Objects::new(&mut config, geometries);
         let control = Control::new(&config);
+        let usual_backoff = config.backoff;
+        config.backoff = config.first_backoff.unwrap_or(usual_backoff);
         Ok(Self {
             core: SenderCore::new(RatePace { rate: control.rate(), ..config.pace })
                 .with_named(&config.ackers),
@@ -121,6 +129,8 @@ impl Sender {
             sequence: 0,
             probes: 0,
             departures: Departures::default(),
+            crowd: Crowd::default(),
+            usual_backoff,
             flushes: 0,
             ackers: Ackers::new(&config.ackers, objects.count()),
             return_use: ReturnUse::new(&config, objects.last(0)),
@@ -193,6 +203,7 @@ impl Sender {
 impl Sender {
     /// Schedules the gathered requests.
     fn repair(&mut self, now: Time) {
+        self.usual_backoff();
         self.timers.set(Timer::Holdoff, now + self.advertised().span());
         if self.asked.commit(&mut self.objects) {
             self.resume(now);
@@ -277,11 +288,12 @@ impl Sender {
             Item::Data(object, next) => {
                 self.core.pacer.settle(now);
                 let (message, count, spacing) = self.data(object, &next, until)?;
-                self.objects.protect(object, &next, count, self.closing(spacing));
+                self.protect(now, spacing, object, &next, count);
                 let fresh = self.objects.sent(&item, count);
                 if next.repair || fresh > 0 {
                     let symbols = Run::new(next.symbols.first(), count)?;
-                    self.departures.forget(now - self.config.grtt_most);
+                    self.departures.forget(now - self.oldest());
+                    self.crowd.note_repair(now + self.spread());
                     let of = BlockId { object, block: next.block };
                     self.departures.symbols(now, spacing, of, symbols, fresh);
                 }
@@ -289,13 +301,6 @@ impl Sender {
                 Some(Transmit::new(message, self.config.group).spaced(spacing))
             }
         }
-    }
-
-    /// Returns the number of datagrams that leave before a receiver's request is answered.
-    fn closing(&self, spacing: Span) -> u64 {
-        // The wait consists of back-off, gathering, hold-off and the path: RFC 5740 §5.3 and §5.4.1.
-        let wait = self.advertised().span() * (2 * u64::from(self.config.backoff) + 2);
-        wait.as_nanos() / spacing.as_nanos().max(1)
     }
 
     fn info(&self, object: u32, again: bool) -> Option<FromSender> {

@@ -28,6 +28,8 @@ pub(super) struct Outgoing {
     /// `true` if INFO is to be sent, and `true` if it was sent before.
     info_due: bool,
     info_said: bool,
+    /// `true` if INFO leaves twice at first.
+    info_twice: bool,
     /// Counter of repairs.
     repairs: RepairLimit,
 }
@@ -49,6 +51,7 @@ impl Outgoing {
             vouched: object.vouched,
             info_due: has_info,
             info_said: false,
+            info_twice: config.first_backoff.is_some(),
             repairs: RepairLimit::of(geometry.segments()),
         }
     }
@@ -173,15 +176,25 @@ impl Objects {
         outgoing.schedule.next().map(|next| Item::Data(object, next))
     }
 
-    /// Sets the parity that leaves with a block, if the first `count` symbols of `next` end the block. The block is one
-    /// of the last if fewer than `closing` segments and symbols are to be sent after it.
-    pub(super) fn protect(&mut self, object: u32, next: &Next, count: u32, closing: u64) {
-        if self.list[object as usize].schedule.ends_block(next, count) {
-            let is_last = u64::from(self.len()) < closing;
-            let outgoing = &mut self.list[object as usize];
-            let segments = outgoing.block_len(next.block);
-            outgoing.schedule.protect(self.ahead.of_block(segments, is_last));
+    /// Returns `true` if the first `count` symbols of `next` end a block of `object` for the first time.
+    pub(super) fn ends_block(&self, object: u32, next: &Next, count: u32) -> bool {
+        self.list[object as usize].schedule.ends_block(next, count)
+    }
+
+    /// Sets the parity that leaves with `block`: at least `symbols`. `is_last` is `true` for one of the
+    /// last blocks.
+    pub(super) fn protect(&mut self, BlockId { object, block }: BlockId, symbols: u32, is_last: bool) {
+        let outgoing = &mut self.list[object as usize];
+        let ahead = self.ahead.of_block(outgoing.block_len(block), is_last);
+        outgoing.schedule.protect(ahead.max(symbols));
+    }
+
+    /// Schedules parity of `block`, so that `symbols` leave in all. Returns `true` if any of it was not scheduled yet.
+    pub(super) fn send_ahead(&mut self, BlockId { object, block }: BlockId, symbols: u32) -> bool {
+        if self.withdrawn.contains(object) {
+            return false;
         }
+        self.list[object as usize].schedule.send_ahead(block, symbols) && self.note_due(object)
     }
 
     /// Notes that `item` has left, of symbols the first `count`. Returns the number of these that are parity which had
@@ -191,7 +204,7 @@ impl Objects {
         let outgoing = &mut self.list[object as usize];
         let (again, fresh) = match item {
             Item::Info(_, again) => {
-                (outgoing.info_due, outgoing.info_said) = (false, true);
+                (outgoing.info_due, outgoing.info_said) = (outgoing.info_twice && !again, true);
                 (*again, 0)
             }
             Item::Data(_, next) => (next.repair, outgoing.schedule.sent(next, count)),

@@ -203,6 +203,13 @@ impl Schedule {
         self.len() > before
     }
 
+    /// Schedules parity of `block` up to its first `symbols`. Returns `true` if any of it was not scheduled yet.
+    pub(super) fn send_ahead(&mut self, block: u32, symbols: u32) -> bool {
+        let more = symbols.min(self.parity).saturating_sub(self.used(block));
+        self.use_parity(block, more);
+        more > 0
+    }
+
     /// Schedules repairs of `block`. If the block has `symbols` parity symbols, with which the worst receiver has
     /// enough, parity up to that number is sent. Else exactly the requested symbols are sent: `source` and `parity`,
     /// counted through the object. Returns `true` if any of them was not scheduled yet.

@@ -8,6 +8,7 @@ mod commands;
 mod common;
 mod completion;
 mod congestion;
+mod crowd;
 mod hostile;
 mod laws;
 mod pieces;
