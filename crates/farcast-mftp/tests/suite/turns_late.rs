@@ -39,8 +39,8 @@ fn the_beginning_comes_again_without_a_request_for_each_block() {
 
 #[test]
 fn receivers_that_have_just_come_do_not_all_ask_for_the_present_block() {
-    // The sender is not told what the return carries, and asks all receivers about each block if few lack any of it.
-    let mut session = half_late(SenderConfig { return_rate: None, ..open() });
+    // The return carries so much that the sender asks all receivers about each block.
+    let mut session = half_late(SenderConfig { return_rate: BitRate::from_bps(40_000), ..open() });
     let log = session.net.take_log();
     let lates = (0..RECEIVERS).filter(|n| n % 2 == 1);
     let asked = lates.flat_map(|n| {
@@ -50,4 +50,19 @@ fn receivers_that_have_just_come_do_not_all_ask_for_the_present_block() {
     });
     let soon = asked.filter(|(time, _)| *time < at(LATE + secs(2))).count();
     assert!(soon < 4, "{soon} requests");
+}
+
+#[test]
+fn what_a_receiver_holds_does_not_come_again() {
+    let config = SenderConfig { pace: rate(300), ..open() };
+    let mut session = Session::empty("turns_late", Setup::plain(7), config, Link::clean(ms(270)));
+    for n in 0..RECEIVERS {
+        // Each third one lacks only the end.
+        let lacks = (n % 3 == 0).then(|| (600..900).collect());
+        session.add(n, receiver(n), Ownership { lacks, ..Ownership::default() });
+    }
+    let session = session.run();
+    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
+    let again: u64 = session.engine().stats().dtus_per_pass.iter().skip(1).sum();
+    assert!(again < 100, "{again} DTUs");
 }

@@ -120,7 +120,9 @@ impl Sender {
         let heard = heard.filter(|heard| heard.sent > 0);
         if let (Some(member), Some(heard)) = (member, heard) {
             member.told_losses = true;
-            self.turns.losses.note(heard, self.geometry.segments());
+            // What a receiver held before it came did not come, and is not missed.
+            let missed = if member.held > 0 { 0 } else { heard.missed };
+            self.turns.losses.note(&HeardData { missed, ..*heard }, self.geometry.segments());
         }
     }
 }
