@@ -13,7 +13,7 @@ use crate::message::ClientId;
 pub(crate) const PLACES: u64 = 1 << 32;
 
 /// Number of segments at the beginning of a block that a receiver does not lose by chance.
-const LOST_BY_CHANCE: u32 = 16;
+pub(crate) const LOST_BY_CHANCE: u32 = 16;
 
 /// Call to the receivers at some places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

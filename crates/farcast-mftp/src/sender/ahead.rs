@@ -169,11 +169,7 @@ impl Sender {
         for block in 0..self.geometry.blocks() {
             let len = self.geometry.block_len(block);
             let sent = self.schedule.symbols_until(block, u32::MAX);
-            let first = block.saturating_mul(self.geometry.block_size());
-            let run = Run::new(0, missed.saturating_sub(first).min(len));
-            // Parity brings back no more than its symbols.
-            if let Some(run) = run.filter(|run| run.count() > sent) {
-                self.schedule.add_run(block, len, run);
+            if self.send_missed(block, len, missed, sent) {
                 continue;
             }
             let more = self.symbols_for_all(len, most).saturating_sub(sent);
@@ -182,6 +178,22 @@ impl Sender {
                 self.note_topped_up(block);
             }
         }
+    }
+
+    /// Schedules the first `missed` segments of the product, as far as they lie in `block`, which has `len` DTUs. Returns
+    /// `false` if the `sent` parity symbols can bring them back.
+    fn send_missed(&mut self, block: u32, len: u32, missed: u32, sent: u32) -> bool {
+        let first = block.saturating_mul(self.geometry.block_size());
+        let Some(run) = Run::new(0, missed.saturating_sub(first).min(len)).filter(|run| run.count() > sent)
+        else {
+            return false;
+        };
+        for kept in self.still_sent(block, len) {
+            if let Some(kept) = kept.clip(0, run.end()) {
+                self.schedule.add_run(block, len, kept);
+            }
+        }
+        true
     }
 
     /// Returns the number of parity symbols beyond the `need` of a repaired block, so that lost symbols cost no further

@@ -430,7 +430,7 @@ impl Sender {
                 }
                 Some(ScheduledWork::Source(runs)) => {
                     let again = runs.iter().map(|run| run.count()).sum();
-                    behind = self.parity_behind_repair(block, len, again);
+                    behind = self.parity_behind_repair(block, len, again).filter(|_| !self.is_torn(block));
                     if again == len || behind.is_some() {
                         self.note_topped_up(block);
                     }

@@ -194,18 +194,20 @@ fn a_handful_of_listed_receivers_takes_no_turns() {
     }
 }
 
+/// Number of receivers that are not all asked by name in one message.
+const MANY: usize = 150;
 /// Time of the forged confirmations.
 const FORGED: Span = Span::from_millis(26_500);
 
 #[test]
 fn receivers_with_a_forged_confirmation_are_asked_by_name() {
     // All have registered before the data ends, and none has reported the product.
-    let (return_rate, pace) = (BitRate::from_bps(16_000), rate(300));
+    let (return_rate, pace) = (BitRate::from_bps(40_000), rate(300));
     let config =
         SenderConfig { return_rate, pace, silence: secs(5), secret: Some(Secret([9; 32])), ..open() };
     let mut session = Session::empty("turns_end", Setup::plain(7), config, Link::clean(ms(100)));
     let transmission = session.engine().config().transmission;
-    for n in 0..RECEIVERS {
+    for n in 0..MANY {
         let config = ReceiverConfig { secret: Some(Secret([n as u8; 32])), ..receiver(n) };
         let client = session.add(n, config, Ownership::default());
         let forge = move |engine: &mut Receiver, now| {
@@ -220,10 +222,27 @@ fn receivers_with_a_forged_confirmation_are_asked_by_name() {
         let told = client.owner.told.borrow();
         told.iter().any(|(time, event)| *time == at(FORGED) && matches!(event, ReceiverEvent::Ended(_)))
     });
-    assert!(ended.count() > RECEIVERS / 2, "most believe the confirmation");
+    assert!(ended.count() > MANY / 2, "most believe the confirmation");
     let first = session.when(|event| matches!(event, SenderEvent::Done { .. })).expect("some");
     assert!(first > at(FORGED), "{first:?}");
     assert_eq!(session.count(|event| matches!(event, SenderEvent::Lost { .. })), 0, "nobody is given up");
     session.assert_complete();
-    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
+    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), MANY));
+}
+
+#[test]
+fn receivers_that_are_gone_are_given_up_soon() {
+    let config = SenderConfig { silence: secs(10), return_rate: BitRate::from_bps(40_000), ..open() };
+    let mut session = Session::empty("turns_end", Setup::plain(7), config, Link::clean(ms(100)));
+    for n in 0..MANY {
+        let client = session.add(n, receiver(n), Ownership::default());
+        if n % 2 == 0 {
+            // Data takes until 13 s.
+            session.net.vanish(at(secs(12)), client.handle);
+        }
+    }
+    let session = session.run();
+    let ended = session.when(|event| matches!(event, SenderEvent::Ended(_))).expect("it ends");
+    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), MANY / 2));
+    assert!(ended < at(secs(120)), "{ended:?}");
 }

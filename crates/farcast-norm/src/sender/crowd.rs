@@ -32,12 +32,15 @@ const LOUD: u32 = 8;
 const QUIET: u32 = 16;
 /// Number of times that receivers could have waited and asked meanwhile.
 const QUIET_SPREADS: u64 = 4;
+/// Longest time for which the first requests are taken to stand in the return's queue.
+const LONGEST_QUEUE: Span = Span::from_secs(60);
 /// Factors by which the assumed loss then changes.
 const RISE: f64 = 1.25;
 const FALL: f64 = 0.9;
 /// Multiple of the usual losses beyond which a receiver is left to repairs.
 const FAR: f64 = 8.0;
-/// Greatest loss to prepare for.
+/// Least loss to assume once many ask, and greatest loss to prepare for.
+const LEAST_LOSS: f64 = 1e-4;
 const MOST_LOSS: f64 = 0.5;
 
 /// Block whose last segment has left, with the terms of the waits that then began.
@@ -144,9 +147,14 @@ impl Losses {
     /// Returns the number of parity symbols with a block of `segments` for which no more than `left` receivers are
     /// expected to ask, at most `most`.
     fn symbols(&self, segments: u32, most: u32, left: f64) -> u32 {
-        let mean = (self.part * f64::from(segments)) as u32;
         let asks = |symbols: u32| self.receivers * (1.0 - at_most(segments + symbols, self.part, symbols));
-        (mean..most).find(|&symbols| asks(symbols) <= left).unwrap_or(most)
+        // The more symbols, the fewer ask.
+        let (mut fewest, mut enough) = (((self.part * f64::from(segments)) as u32).min(most), most);
+        while fewest < enough {
+            let middle = fewest + (enough - fewest) / 2;
+            if asks(middle) <= left { enough = middle } else { fewest = middle + 1 }
+        }
+        enough
     }
 }
 
@@ -168,8 +176,9 @@ pub(super) struct Crowd {
     settled: Time,
     sample: Option<Sample>,
     losses: Option<Losses>,
-    /// Time until which requests in the return's queue had been sent.
+    /// Time until which requests in the return's queue had been sent, and the latest such time that is believed.
     queued_until: Option<Time>,
+    queued_at_most: Time,
     /// Last block for which receivers have asked although parity left with it, and the number of their requests.
     late: Option<(BlockId, u32)>,
     /// Time of the last such request, and the number of blocks since.
@@ -214,20 +223,20 @@ impl Crowd {
         let is_known = self.losses.is_some();
         self.draw(now, grtt, heard, need);
         let Sample { end, grtt, .. } = self.sample.as_ref().filter(|_| self.losses.is_some() && !is_known)?;
-        self.queued_until = Some(now);
+        (self.queued_until, self.queued_at_most) = (Some(now), now + LONGEST_QUEUE);
         let blocks = self.ends.iter().map(|end| end.of).filter(|of| *of >= end.of).collect();
         Some(Remedy { blocks, grtt: *grtt })
     }
 
-    /// Returns `true` if a request that came at `now` from a receiver that had heard all that left until `heard` stood
+    /// Notes a request that came at `now` from a receiver that had heard all that left until `heard`. Returns `true` if it stood
     /// in the return's queue, which a crowd's first requests have filled. Then its round trip, long beside `grtt`, says
     /// nothing about the path.
-    pub(super) fn is_queued(&mut self, now: Time, heard: Time, grtt: Span) -> bool {
+    pub(super) fn note_queued(&mut self, now: Time, heard: Time, grtt: Span) -> bool {
         // A request that was sent before an earlier one had come stood behind it.
         let is_queued = self.queued_until.is_some_and(|until| heard <= until);
         self.queued_until = self.queued_until.filter(|_| is_queued);
         if is_queued && now.since(heard) > grtt * 2 {
-            self.queued_until = Some(now);
+            self.queued_until = Some(now.min(self.queued_at_most));
         }
         is_queued
     }
@@ -262,7 +271,7 @@ impl Crowd {
             Some((of, count)) if *of == block => {
                 *count += 1;
                 if *count == LOUD {
-                    losses.part = (losses.part * RISE).min(MOST_LOSS);
+                    losses.part = (losses.part * RISE).clamp(LEAST_LOSS, MOST_LOSS);
                 }
             }
             Some((of, _)) if *of > block => {}
@@ -426,7 +435,7 @@ mod tests {
         let remedied = crowd.queued_until.expect("a remedy");
         let mut queued = |sent: Time, trip: u64| {
             let trip = Span::from_millis(trip);
-            crowd.is_queued(sent + trip, sent, GRTT)
+            crowd.note_queued(sent + trip, sent, GRTT)
         };
         assert!(queued(remedied, 5000));
         assert!(
@@ -436,6 +445,6 @@ mod tests {
         assert!(queued(remedied + Span::from_millis(5900), 600), "it was the last in the queue");
         assert!(!queued(remedied + Span::from_millis(6100), 3000));
         assert!(!queued(remedied + Span::from_millis(6200), 3000), "the queue was empty");
-        assert!(!Crowd::default().is_queued(at(9000), at(1000), GRTT), "no crowd");
+        assert!(!Crowd::default().note_queued(at(9000), at(1000), GRTT), "no crowd");
     }
 }

@@ -35,7 +35,7 @@ impl Sender {
                 let alone = self.config.unicast || from.destination == self.config.source;
                 let heard = self.heard_by(now, said.response);
                 self.nack(now, message.source, requests, heard, alone)?;
-                queued = self.crowd.is_queued(now, heard, self.grtt.estimate());
+                queued = self.crowd.note_queued(now, heard, self.grtt.estimate());
             }
             Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
             Answer::Ack { .. } => {}

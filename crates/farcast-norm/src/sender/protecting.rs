@@ -130,6 +130,7 @@ impl Sender {
             need.symbols += symbols;
             last = Some(of);
         }
-        need
+        // A request for nothing tells nothing.
+        need.filter(|need| need.symbols > 0)
     }
 }

@@ -23,6 +23,8 @@ const LONGEST_QUEUE: Span = Span::from_secs(30);
 const MEASURED: Span = Span::from_secs(3);
 /// Time over which arrivals prove a rate.
 const PROVEN: Span = Span::from_secs(2);
+/// Factor by which a proved rate falls with each queue.
+const FADED: f64 = 0.98;
 /// Number of answers whose delays are compared, at least and at most.
 const COMPARED: (usize, usize) = (3, 9);
 /// Part of the measured rate that is taken to be carried for good.
@@ -191,12 +193,14 @@ impl Allowance {
     /// `queue` or are lost. Nothing more is asked for until the queue is empty.
     fn lower(&mut self, now: Time, carries: f64, queue: Span) {
         // What has arrived in two seconds is proved, even if more was asked for than the rate admits.
-        let most = self.rate.max(self.carried * CARRIED).max(LEAST);
+        let most = self.rate.max((self.carried * CARRIED).min(self.most)).max(LEAST);
         self.rate = (carries.max(self.carried) * CARRIED).clamp(LEAST, most);
         // The first queue may have come from a burst, so that the rate shows only slowly.
         let again = if self.supposed.is_none() { self.most * LOWERED } else { self.rate * TRIED_AGAIN };
         self.most = (self.rate * REGAINED).max(again.min(self.most));
         self.supposed = None;
+        // A burst, perhaps of forged messages, must not stand for the return for good.
+        self.carried *= FADED;
         self.level = self.level.min(0.0) - queue.as_secs_f64() * self.rate;
         self.drained_by = now + LONGEST_QUEUE;
         self.wait_until(now + queue + Span::from_secs(2));

@@ -1,6 +1,6 @@
 //! Parity sent ahead for many receivers, whose number and losses are known from registrations.
 
-use crate::turn::HeardData;
+use crate::turn::{HeardData, LOST_BY_CHANCE};
 
 /// Expected number of receivers that a block's parity does not suffice for.
 const LEFT: f64 = 1.0;
@@ -11,8 +11,8 @@ const FAR: (f64, f64) = (4.0, 0.02);
 /// Losses that are assumed before any report, and the number of DTUs that this assumption counts for.
 const ASSUMED: (f64, f64) = (0.01, 100.0);
 
-/// Number of DTUs of a sample that tells the losses.
-const TELLING: f64 = 1000.0;
+/// Number of DTUs and of receivers of a sample that tells the losses.
+const TELLING: (f64, f64) = (1000.0, 10.0);
 
 /// Losses of the receivers that have registered, without those that lose far more than the others.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,9 @@ pub(super) struct LossSample {
     /// Number of receivers in the sample, and the sum of the parts that they missed before they came.
     receivers: f64,
     missed: f64,
+    /// Number of receivers in the sample that came late, and of those that lose far more than the others.
+    late: f64,
+    far: f64,
     /// Largest number of segments that one of them missed before it came.
     most_missed: u32,
     /// Number of segments at the beginning that are sent again, so that it no longer matters who missed them.
@@ -33,13 +36,18 @@ impl LossSample {
     pub(super) fn note(&mut self, heard: &HeardData, segments: u32) {
         self.receivers += 1.0;
         let missed = heard.missed.min(segments).saturating_sub(self.sent_again);
+        // The first few may be lost by chance.
+        let missed = if missed < LOST_BY_CHANCE { 0 } else { missed };
+        self.late += f64::from(u8::from(missed > 0));
         self.missed += f64::from(missed) / f64::from(segments.max(1));
         self.most_missed = self.most_missed.max(missed);
         // No receiver has heard more than the product.
         let sent = f64::from(heard.sent.min(segments));
         let lost = f64::from(heard.lost).min(sent);
         let far = heard.sent >= OWN && lost > sent * (self.part() * FAR.0 + FAR.1);
-        if !far {
+        if far {
+            self.far += 1.0;
+        } else {
             (self.sent, self.lost) = (self.sent + sent, self.lost + lost);
         }
     }
@@ -51,7 +59,17 @@ impl LossSample {
 
     /// Returns `true` if the sample is large enough to tell the receivers' losses.
     pub(super) fn is_telling(&self) -> bool {
-        self.sent >= TELLING
+        self.sent >= TELLING.0 && self.receivers >= TELLING.1
+    }
+
+    /// Returns the part of the receivers that came late.
+    pub(super) fn late(&self) -> f64 {
+        self.late / self.receivers.max(1.0)
+    }
+
+    /// Returns the part of the receivers that lose far more than the others.
+    pub(super) fn far(&self) -> f64 {
+        self.far / self.receivers.max(1.0)
     }
 
     /// Returns the part that is hardly exceeded, given the size of the sample.
@@ -65,7 +83,7 @@ impl LossSample {
         self.missed / self.receivers.max(1.0)
     }
 
-    /// Returns the number of segments that the receiver that came last missed, which are sent again from now on.
+    /// Returns the largest number of segments that a receiver missed before it came. They are sent again from now on.
     pub(super) fn take_missed(&mut self) -> u32 {
         self.missed = 0.0;
         self.sent_again = core::mem::take(&mut self.most_missed);

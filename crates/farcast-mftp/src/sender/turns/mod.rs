@@ -83,6 +83,8 @@ const SURE: f64 = 0.05;
 /// Growth of a round of registrations after the first, as a multiple of the places that have been heard, and the divisor
 /// of all places for its first call.
 const SURPRISE: (u64, u64) = (4, 32);
+/// Part of the receivers that came late, from which a round of reports says nothing of losses on the return.
+const MANY: f64 = 0.05;
 /// Number of settled ranges of which late answers count.
 const REMEMBERED: usize = 64;
 /// Octets of a datagram's headers.
@@ -169,8 +171,8 @@ pub(super) struct Turns {
     polls: Polls,
     /// Time since which rounds bring no answer.
     quiet_since: Option<Time>,
-    /// Last of the unheard members that were asked by name.
-    named: Option<ClientId>,
+    /// Time since which none of the unheard members that are asked by name answers, and the last of those asked.
+    named: Option<(Time, Option<ClientId>)>,
 }
 
 impl Turns {
@@ -251,7 +253,8 @@ impl Turns {
         {
             self.called.pop_front();
             if self.past.len() == REMEMBERED {
-                self.past.pop_front();
+                let oldest = self.past.pop_front();
+                self.compare_range(oldest.filter(|range| !range.compared));
             }
             self.past.push_back(range);
             self.settled += (range.end - range.first) as f64;
@@ -262,13 +265,20 @@ impl Turns {
 
     /// Compares the answers from settled ranges with those that were likely, once even late ones have come.
     fn compare(&mut self, now: Time) {
-        let (told, trip) = (self.answers >= TELLING, self.shortest.unwrap_or(self.trip));
-        let settles_in = |spread: Span| trip * LATE_TRIPS + spread;
-        for range in self.past.iter_mut().filter(|range| !range.compared) {
-            if told && range.likely > 0.0 && now >= range.at + settles_in(range.spread) {
+        let trip = self.shortest.unwrap_or(self.trip);
+        for index in 0..self.past.len() {
+            let range = &mut self.past[index];
+            if !range.compared && now >= range.at + trip * LATE_TRIPS + range.spread {
                 range.compared = true;
-                (self.likely, self.heard) = (self.likely + range.likely, self.heard + range.heard);
+                let range = *range;
+                self.compare_range(Some(range));
             }
+        }
+    }
+
+    fn compare_range(&mut self, range: Option<Called>) {
+        if let Some(range) = range.filter(|range| range.likely > 0.0 && self.answers >= TELLING) {
+            (self.likely, self.heard) = (self.likely + range.likely, self.heard + range.heard);
         }
     }
 
@@ -472,9 +482,8 @@ impl Sender {
     /// Returns the number of segments at the beginning that some receivers missed before they came, according to their
     /// registrations. From now on these segments count as sent again.
     pub(super) fn take_missed(&mut self) -> u32 {
-        let missed = self.turns.losses.take_missed();
-        self.turns.incomplete |= missed > 0;
-        missed
+        self.turns.incomplete |= self.turns.losses.late() > MANY;
+        self.turns.losses.take_missed()
     }
 
     /// Returns the number of parity symbols that follow a block of `len` DTUs of the first pass, at most `most`.

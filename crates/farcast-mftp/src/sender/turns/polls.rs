@@ -30,6 +30,8 @@ const ASKED: f64 = 2.0;
 const WIDENS: f64 = 4.0;
 /// Number of NAKs with which a receiver answers a request at most.
 const MOST_NAKS: f64 = 64.0;
+/// Multiple of the likely NAKs beyond which reports of losses do not tell how many come.
+const FORETOLD: f64 = 4.0;
 /// Number of requests of which the answers are counted.
 const REMEMBERED: usize = 64;
 
@@ -59,6 +61,9 @@ pub(super) struct Polls {
     all: Option<f64>,
     /// Part of the receivers that were to answer the last request.
     share: Option<f64>,
+    /// Number of NAKs that requests about one block have brought, and of those that were likely by the reported losses.
+    told: f64,
+    foretold: f64,
     /// Number of receivers that lack some of each block and did not say so, from the last request about it alone.
     untold: BTreeMap<u32, f64>,
     /// Blocks that so few were asked about that their answers tell nothing.
@@ -152,7 +157,8 @@ impl Sender {
                 // In a restart nothing has been sent yet, and each receiver may lack some of each block.
                 0 => size * many.min(MOST_NAKS),
                 _ if polls.left > 0.0 => 0.0,
-                _ => self.foreseen_naks().min(polls.single.unwrap_or(size)),
+                _ if self.foresees() => self.foreseen_naks().min(polls.single.unwrap_or(size)),
+                _ => polls.single.unwrap_or(size),
             };
             (before * 2.0).max(least)
         };
@@ -165,20 +171,26 @@ impl Sender {
         self.lacking_behind(self.geometry.block_len(block), sent)
     }
 
+    /// Returns `true` if the losses that receivers reported tell how many NAKs a request brings. They do not if far more
+    /// came before than they let expect.
+    fn foresees(&self) -> bool {
+        let polls = &self.turns.polls;
+        self.turns.losses.is_telling() && polls.told <= polls.foretold * FORETOLD + FEW
+    }
+
     /// Returns the number of NAKs that all receivers would answer a request about all blocks with, twice as many as are
-    /// likely by the losses that they reported; infinite if too few did.
+    /// likely by the losses that they reported.
     fn foreseen_naks(&self) -> f64 {
-        if !self.turns.losses.is_telling() {
-            return f64::INFINITY;
-        }
-        (0..self.geometry.blocks()).map(|block| self.lacking_of(block)).sum::<f64>() * 2.0
+        let blocks = self.geometry.blocks();
+        let far = self.turns.losses.far() * self.group_size() * f64::from(blocks).min(MOST_NAKS);
+        (0..blocks).map(|block| self.lacking_of(block)).sum::<f64>() * 2.0 + far
     }
 
     /// Returns the part of the receivers that may answer a request about `blocks`, from the part that answered the last
     /// one: that a small part lacked nothing tells little about the whole.
     fn widest_share(&self, blocks: Run) -> f64 {
         let polls = &self.turns.polls;
-        if blocks.count() > 1 && polls.all.is_none() && self.turns.losses.is_telling() {
+        if blocks.count() > 1 && polls.all.is_none() && self.foresees() {
             return 1.0;
         }
         polls.share.map_or(1.0, |before| before * WIDENS)
@@ -241,33 +253,38 @@ impl Sender {
     }
 
     pub(in crate::sender) fn settle_polls(&mut self, now: Time) {
-        let mut settled = alloc::vec::Vec::new();
-        let turns = &mut self.turns;
-        while let Some(&poll) = turns.polls.sent.front()
-            && now >= poll.at + turns.settles_in(poll.spread)
+        while let Some(&poll) = self.turns.polls.sent.front()
+            && now >= poll.at + self.turns.settles_in(poll.spread)
         {
-            turns.polls.sent.pop_front();
-            settled.push(poll);
-        }
-        for poll in settled {
-            turns.allowance.take((poll.heard - poll.expected).min(0.0) * NAK);
-            let upper = Polls::upper(poll.heard, poll.share);
-            let polls = &mut turns.polls;
+            self.turns.polls.sent.pop_front();
+            self.turns.allowance.take((poll.heard - poll.expected).min(0.0) * NAK);
             if poll.blocks.count() == 1 {
-                polls.single = Some(upper.max(polls.single.map_or(0.0, |before| before / 8.0)));
-                let block = poll.blocks.first();
-                if poll.share < TELLING {
-                    polls.unknown.insert(block);
-                } else {
-                    polls.untold.insert(block, poll.heard * (1.0 / poll.share - 1.0 + UNHEARD));
-                    polls.unknown.remove(&block);
-                }
+                self.settle_poll_of_one(&poll);
             }
+            let upper = Polls::upper(poll.heard, poll.share);
+            let polls = &mut self.turns.polls;
             if poll.blocks.count() == self.geometry.blocks() && poll.pass == self.progress.pass {
                 polls.all = Some(upper);
                 polls.unneeded = if poll.needed { 0.0 } else { polls.unneeded + poll.share };
                 polls.quiet = !poll.needed && (poll.share >= 1.0 || polls.unneeded >= ASKED);
             }
+        }
+    }
+
+    /// Records the answers to a request about one block.
+    fn settle_poll_of_one(&mut self, poll: &Poll) {
+        let block = poll.blocks.first();
+        let far = self.turns.losses.far() * self.group_size();
+        let foretold = (self.lacking_of(block) + far) * poll.share;
+        let polls = &mut self.turns.polls;
+        (polls.told, polls.foretold) = (polls.told + poll.heard, polls.foretold + foretold);
+        let upper = Polls::upper(poll.heard, poll.share);
+        polls.single = Some(upper.max(polls.single.map_or(0.0, |before| before / 8.0)));
+        if poll.share < TELLING {
+            polls.unknown.insert(block);
+        } else {
+            polls.untold.insert(block, poll.heard * (1.0 / poll.share - 1.0 + UNHEARD));
+            polls.unknown.remove(&block);
         }
     }
 }

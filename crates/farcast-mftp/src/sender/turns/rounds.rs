@@ -5,13 +5,12 @@
 
 use alloc::vec::Vec;
 
-use farcast_core::engine::Transmit;
-use farcast_core::{Span, Time};
+use farcast_core::{Run, Span, Time};
 
-use super::super::{OUTAGE_RETRY, Phase, Sender, Timer, all_blocks};
+use super::super::{Member, OUTAGE_RETRY, Phase, Sender, Timer, all_blocks};
 use super::{APART, HANDFUL, SPOKEN, STEP};
 use crate::config::Group;
-use crate::message::{Body, ClientId, Completion};
+use crate::message::{Body, ClientId, Completion, StatusRequest, StatusType};
 use crate::turn::Turn;
 
 /// Time from one round of registrations to the next, once receivers are known.
@@ -30,6 +29,10 @@ impl Sender {
         if matches!(self.config.group, Group::Closed(_)) && self.awaits_latecomers() {
             // Whoever was not called yet had no chance to come.
             self.timers.set(Timer::Latecomers, now + self.config.silence);
+        }
+        if self.turns.named.is_some() {
+            self.confirm_by_turns(None);
+            return self.ask_unheard(now);
         }
         self.turns.settle(now);
         self.settle_polls(now);
@@ -97,42 +100,61 @@ impl Sender {
                 let long =
                     self.turns.quiet_since.is_some_and(|since| now.since(since) >= self.config.silence);
                 let few = f64::from(self.members.active() + self.members.awaited()) <= at_once;
-                let asks = quiet && long && !few && self.ask_next_by_name(now);
-                if quiet && long && !asks {
-                    self.give_up_unheard();
+                if quiet && long && !few {
+                    self.turns.named = Some((now, None));
+                    self.ask_unheard(now);
+                    return true;
                 }
-                quiet && (few || long) && !asks
+                quiet && few
             }
             _ => false,
         };
         if over {
-            self.turns.on = false;
-            self.confirm_by_turns(None);
-            self.announce(now);
-            self.await_untold(now);
-            match self.phase {
-                Phase::Waiting => self.timers.set(Timer::StatusRetry, now),
-                Phase::Announcing => self.try_start(now),
-                _ => {}
-            }
+            self.leave_turns(now);
         }
         over
     }
 
-    /// Asks the next members that were not heard by name before they are given up. A receiver whose confirmation was
-    /// forged answers no call any more, but a request that names it. Returns `false` if all were asked.
-    fn ask_next_by_name(&mut self, now: Time) -> bool {
-        let after = self.turns.named.map_or(0, |client| client.0.saturating_add(1));
-        let unheard = self.members.iter().filter(|(id, member)| member.is_active() && id.0 >= after);
-        let hosts: Vec<ClientId> = unheard.map(|(&id, _)| id).take(BY_NAME).collect();
-        let Some(&last) = hosts.last() else { return false };
-        self.turns.named = Some(last);
-        let mut message = self.status_request(now, all_blocks(&self.geometry));
-        if let Body::StatusRequest(request) = &mut message.body {
-            (request.hosts, request.turn) = (Some(hosts), None);
+    /// Ends the turns.
+    fn leave_turns(&mut self, now: Time) {
+        self.turns.on = false;
+        self.confirm_by_turns(None);
+        self.announce(now);
+        self.await_untold(now);
+        match self.phase {
+            Phase::Waiting => self.timers.set(Timer::StatusRetry, now),
+            Phase::Announcing => self.try_start(now),
+            _ => {}
         }
-        self.outbox.push_back(Transmit::new(message, self.config.private));
-        true
+    }
+
+    /// Asks the members that were not heard by name, a part of them at a time, before they are given up. A receiver whose
+    /// confirmation was forged answers no call any more, but a request that names it. If none answers for as long as
+    /// `silence`, the others are given up, too.
+    fn ask_unheard(&mut self, now: Time) {
+        let Some((since, after)) = self.turns.named else { return };
+        let since = if core::mem::take(&mut self.turns.news) { now } else { since };
+        let left = |(id, member): &(&ClientId, &Member)| member.is_active() && Some(**id) > after;
+        let hosts: Vec<ClientId> =
+            self.members.iter().filter(left).map(|(&id, _)| id).take(BY_NAME).collect();
+        let Some(&last) = hosts.last().filter(|_| now.since(since) < self.config.silence) else {
+            self.turns.named = None;
+            self.give_up_unheard();
+            return self.leave_turns(now);
+        };
+        self.turns.named = Some((since, Some(last)));
+        let octets = hosts.len() as f64 * self.turns.octets(1.0);
+        self.turns.allowance.take(octets);
+        let (blocks, dtus) = (all_blocks(&self.geometry), Run::new(0, self.geometry.block_len(0)));
+        let (pass, status) = (self.progress.pass, StatusType::NakOnly);
+        let (hosts, dtus) = (Some(hosts), dtus.unwrap_or(Run::one(0)));
+        self.queue(
+            Body::StatusRequest(StatusRequest { pass, blocks, dtus, status, hosts, turn: None }),
+            self.config.private,
+        );
+        self.stats.status_requests += 1;
+        let carried = Span::from_secs_f64((octets / self.turns.allowance.per_second()).min(60.0));
+        self.timers.set(Timer::Turn, now + self.turns.settles_in(carried));
     }
 
     /// Begins a round of reports, because the first pass is over.
