@@ -1,6 +1,23 @@
 //! Binomial distribution of losses, with the same results on every machine.
 
-/// Returns the probability that at most `lost` of `symbols` are lost, each with probability `part`.
+/// Returns the number of `receivers` that lack something of a block of `segments` behind which `parity` symbols were
+/// sent, if each loses the fraction `part` of all, which is below 1.
+pub fn lacking(receivers: f64, segments: u32, part: f64, parity: u32) -> f64 {
+    receivers * (1.0 - at_most(segments + parity, part, parity))
+}
+
+/// Returns the least number of parity symbols behind a block of `segments` with which at most about `left` of
+/// `receivers` lack something of it, if each loses the fraction `part` of all, which is below 1; at most `most`.
+pub fn enough_symbols(receivers: f64, segments: u32, part: f64, left: f64, most: u32) -> u32 {
+    let (mut fewest, mut enough) = (0, most);
+    while fewest < enough {
+        let middle = fewest + (enough - fewest) / 2;
+        if lacking(receivers, segments, part, middle) <= left { enough = middle } else { fewest = middle + 1 }
+    }
+    enough
+}
+
+/// Returns the probability that at most `lost` of `symbols` are lost, each with probability `part`, which is below 1.
 pub fn at_most(symbols: u32, part: f64, lost: u32) -> f64 {
     let (mut probability, odds) = (power(1.0 - part, symbols), part / (1.0 - part));
     if probability < f64::MIN_POSITIVE && part < 1.0 {
@@ -71,6 +88,31 @@ mod tests {
         }
         assert!((power(0.9, 13) - 0.9_f64.powi(13)).abs() < 1e-15);
         assert!((power(0.5, 0) - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn tails_are_those_of_another_program() {
+        // R 4.3: pbinom(5, 200, 0.01, lower.tail = FALSE), and likewise.
+        for (part, sent, most, expected) in [
+            (0.01, 200, 5, 0.016_014),
+            (0.01, 210, 10, 1.0e-5),
+            (0.05, 220, 20, 0.002_8),
+            (0.5, 10, 9, 0.000_976_562_5),
+        ] {
+            let found = lacking(1.0, sent - most, part, most);
+            assert!(found / expected < 1.5 && expected / found < 1.5, "{part} {sent} {most}: {found}");
+        }
+    }
+
+    #[test]
+    fn one_symbol_fewer_is_not_enough() {
+        for (receivers, segments, part) in [(1e4, 170, 0.01), (1e6, 64, 0.05), (100.0, 200, 0.2)] {
+            let enough = enough_symbols(receivers, segments, part, 1.0, 255);
+            assert!(lacking(receivers, segments, part, enough) <= 1.0);
+            assert!(lacking(receivers, segments, part, enough - 1) > 1.0, "{enough}");
+        }
+        assert_eq!(enough_symbols(1e4, 170, 0.01, 1.0, 3), 3);
+        assert_eq!(enough_symbols(0.5, 170, 0.01, 1.0, 9), 0);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use farcast_core::{Span, Time};
-use farcast_delivery::binomial::at_most;
+use farcast_delivery::binomial::enough_symbols;
 
 use crate::message::NodeId;
 use crate::quantise::GroupSize;
@@ -147,14 +147,8 @@ impl Losses {
     /// Returns the number of parity symbols with a block of `segments` for which no more than `left` receivers are
     /// expected to ask, at most `most`.
     fn symbols(&self, segments: u32, most: u32, left: f64) -> u32 {
-        let asks = |symbols: u32| self.receivers * (1.0 - at_most(segments + symbols, self.part, symbols));
-        // The more symbols, the fewer ask.
-        let (mut fewest, mut enough) = (((self.part * f64::from(segments)) as u32).min(most), most);
-        while fewest < enough {
-            let middle = fewest + (enough - fewest) / 2;
-            if asks(middle) <= left { enough = middle } else { fewest = middle + 1 }
-        }
-        enough
+        let mean = (self.part * f64::from(segments)) as u32;
+        enough_symbols(self.receivers, segments, self.part, left, most).max(mean.min(most))
     }
 }
 

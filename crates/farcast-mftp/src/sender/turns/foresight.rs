@@ -1,5 +1,7 @@
 //! Parity sent ahead for many receivers, whose number and losses are known from registrations.
 
+use farcast_delivery::binomial::{enough_symbols, lacking};
+
 use crate::turn::{HeardData, LOST_BY_CHANCE};
 
 /// Expected number of receivers that a block's parity does not suffice for.
@@ -92,54 +94,12 @@ impl LossSample {
 
     /// Returns the number of `receivers` that lack some of a block of `len` DTUs behind which `sent` symbols were sent.
     pub(super) fn lacking(&self, receivers: f64, len: u32, sent: u32) -> f64 {
-        receivers * beyond(self.part(), len + sent, sent)
+        lacking(receivers, len, self.part(), sent)
     }
 
     /// Returns the number of parity symbols behind a block of `len` DTUs with which about [`LEFT`] of `receivers` still
     /// lack some of it, at most `most`.
     pub(super) fn symbols(&self, receivers: f64, len: u32, most: u32) -> u32 {
-        (0..most)
-            .find(|&symbols| receivers * beyond(self.most(), len + symbols, symbols) <= LEFT)
-            .unwrap_or(most)
-    }
-}
-
-/// Returns the probability that more than `most` of `sent` DTUs are lost, each with probability `part`.
-fn beyond(part: f64, sent: u32, most: u32) -> f64 {
-    // The terms of the binomial distribution, from its logarithm at 0 on.
-    let ratio = part / (1.0 - part);
-    let mut term = libm::exp(f64::from(sent) * libm::log1p(-part));
-    let mut within = term;
-    for lost in 1..=most.min(sent) {
-        term *= ratio * f64::from(sent - lost + 1) / f64::from(lost);
-        within += term;
-    }
-    // Below this, the difference to 1 is only rounding.
-    let beyond = 1.0 - within;
-    if beyond > 1e-9 {
-        return beyond;
-    }
-    let next = most + 1;
-    let term = if next > sent { 0.0 } else { term * ratio * f64::from(sent - most) / f64::from(next) };
-    let mean_ratio = ratio * f64::from(sent) / f64::from(next + 1);
-    if mean_ratio < 1.0 { term / (1.0 - mean_ratio) } else { beyond.max(term) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tails_are_those_of_the_binomial_distribution() {
-        // R 4.3: pbinom(5, 200, 0.01, lower.tail = FALSE), and likewise.
-        for (part, sent, most, expected) in [
-            (0.01, 200, 5, 0.016_014),
-            (0.01, 210, 10, 1.0e-5),
-            (0.05, 220, 20, 0.002_8),
-            (0.5, 10, 9, 0.000_976_562_5),
-        ] {
-            let found = beyond(part, sent, most);
-            assert!(found / expected < 1.5 && expected / found < 1.5, "{part} {sent} {most}: {found}");
-        }
+        enough_symbols(receivers, len, self.most(), LEFT, most)
     }
 }
