@@ -1,17 +1,19 @@
 //! Receivers that take turns and are switched on while data runs.
 
-use farcast_core::{BitRate, Span};
-use farcast_mftp::{Body, SenderConfig, SenderOutcome};
+use farcast_core::{BitRate, Run, Span};
+use farcast_delivery::Gone;
+use farcast_mftp::message::DataKind;
+use farcast_mftp::{Body, Sender, SenderConfig, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, at, ms, rate, receiver, secs, sent};
+use crate::common::{Ownership, Session, at, data, ms, rate, receiver, secs, sent};
 use crate::turns::{RECEIVERS, done, open};
 
 /// Time at which half of the receivers are switched on, in the middle of a block.
 const LATE: Span = Span::from_millis(7_700);
 
-/// Runs a session half of whose receivers are late.
-fn half_late(config: SenderConfig) -> Session {
+/// Returns a session half of whose receivers are late, which has not run yet.
+fn late_session(config: SenderConfig) -> Session {
     let mut session = Session::empty("turns_late", Setup::plain(7), config, Link::lossy(ms(270), 0.01));
     for n in 0..RECEIVERS {
         let client = session.add(n, receiver(n), Ownership::default());
@@ -20,7 +22,12 @@ fn half_late(config: SenderConfig) -> Session {
             session.net.appear(at(LATE), client.handle);
         }
     }
-    session.run()
+    session
+}
+
+/// Runs a session half of whose receivers are late.
+fn half_late(config: SenderConfig) -> Session {
+    late_session(config).run()
 }
 
 #[test]
@@ -65,4 +72,22 @@ fn what_a_receiver_holds_does_not_come_again() {
     assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
     let again: u64 = session.engine().stats().dtus_per_pass.iter().skip(1).sum();
     assert!(again < 100, "{again} DTUs");
+}
+
+#[test]
+fn what_is_withdrawn_does_not_come_again() {
+    let return_rate = BitRate::from_bps(16_000);
+    let mut session = late_session(SenderConfig { return_rate, pace: rate(300), ..open() });
+    // All of it left before they came.
+    let gone = Gone { whole: Run::new(91, 80), touched: Run::new(90, 82).expect("some") };
+    let withdraw = move |engine: &mut Sender, _| engine.withdraw(&gone, "it changed");
+    session.net.at(at(LATE + secs(1)), session.sender, withdraw);
+    let mut session = session.run();
+    let log = session.net.take_log();
+    let again = data(&log, 0).into_iter().filter(|(_, data)| data.pass > 1 && data.kind == DataKind::Source);
+    let segments: Vec<u32> = again
+        .flat_map(|(_, data)| data.dtus.segments().map(move |dtu| data.block * 90 + dtu).collect::<Vec<_>>())
+        .collect();
+    assert!(segments.contains(&80) && segments.contains(&180), "the beginning comes again");
+    assert!(!segments.iter().any(|segment| (91..171).contains(segment)), "{segments:?}");
 }

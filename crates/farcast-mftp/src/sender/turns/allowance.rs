@@ -227,3 +227,49 @@ impl Allowance {
         self.delays.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRIP: Span = Span::from_millis(540);
+
+    /// Has messages of `octets` octets arrive from `begin` on, one each 10 ms for `span`, each `late` behind the shortest.
+    fn answers(allowance: &mut Allowance, begin: Time, span: Span, octets: u32, late: Span) -> Time {
+        let mut now = begin;
+        while now < begin + span {
+            allowance.arrived(now, octets);
+            allowance.judge(now, late, TRIP);
+            now += Span::from_millis(10);
+        }
+        now
+    }
+
+    #[test]
+    fn a_forged_flood_does_not_raise_the_rate_for_good() {
+        let most = 50_000.0;
+        let mut allowance = Allowance::new(None, 8_000.0, most);
+        // A megabyte a second comes, and then the answers of a return of 8 kB a second, which wait in a queue.
+        let late = Span::from_millis(800);
+        let mut now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 10_000, late);
+        assert!(allowance.rate() <= most, "{}", allowance.rate());
+        let flooded = allowance.rate();
+        for _ in 0..200 {
+            now = answers(&mut allowance, now + Span::from_secs(3), Span::from_secs(3), 80, late);
+        }
+        assert!(allowance.rate() < flooded / 2.0, "{} of {flooded}", allowance.rate());
+    }
+
+    #[test]
+    fn a_rate_that_a_burst_hid_is_tried_again() {
+        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0);
+        let (prompt, queued) = (Span::ZERO, Span::from_millis(800));
+        let now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 40, prompt);
+        let now = answers(&mut allowance, now, Span::from_secs(1), 40, queued);
+        let lowered = allowance.rate();
+        assert!((3_000.0..4_500.0).contains(&lowered), "{lowered}");
+        answers(&mut allowance, now + Span::from_secs(5), Span::from_secs(120), 80, prompt);
+        let raised = allowance.rate();
+        assert!(raised > lowered * 1.9 && raised <= lowered * 2.0 + 1.0, "{raised}, {lowered} before");
+    }
+}

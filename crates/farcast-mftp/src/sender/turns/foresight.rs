@@ -103,3 +103,39 @@ impl LossSample {
         enough_symbols(receivers, len, self.most(), LEFT, most)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(reports: impl IntoIterator<Item = HeardData>) -> LossSample {
+        let mut sample = LossSample::default();
+        for heard in reports {
+            sample.note(&heard, 10_000);
+        }
+        sample
+    }
+
+    #[test]
+    fn what_is_lost_by_chance_at_the_beginning_makes_nobody_late() {
+        let usual = |missed| HeardData { missed, sent: 1000, lost: 10 };
+        let mut chance = sample((0..100).map(|n| usual(n % LOST_BY_CHANCE)));
+        assert_eq!((chance.late(), chance.missed(), chance.take_missed()), (0.0, 0.0, 0));
+        let mut some = sample((0..100).map(|n| usual(if n < 10 { 400 } else { 0 })));
+        assert!((some.late() - 0.1).abs() < 1e-9);
+        assert_eq!((some.take_missed(), some.missed()), (400, 0.0));
+        // What is sent again is no longer missed.
+        some.note(&usual(400), 10_000);
+        assert_eq!(some.take_missed(), 0);
+    }
+
+    #[test]
+    fn receivers_that_lose_far_more_are_counted_apart() {
+        let heard = |n| HeardData { missed: 0, sent: 1000, lost: if n % 10 == 9 { 200 } else { 10 } };
+        let sample = sample((0..100).map(heard));
+        assert!((sample.far() - 0.1).abs() < 1e-9 && (0.005..0.015).contains(&sample.part()));
+        assert!(sample.is_telling());
+        let one = LossSample { sent: 1e6, receivers: 1.0, ..LossSample::default() };
+        assert!(!one.is_telling(), "one receiver says nothing of others");
+    }
+}
