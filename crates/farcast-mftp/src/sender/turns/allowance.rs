@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use farcast_core::{Span, Time};
 
 /// Share of the return's rate that the sender asks for. The rest is for bursts and repeated messages.
-const ASKED: f64 = 0.7;
+const ASKED: f64 = 0.74;
 /// Time for which an unused allowance is kept.
-const SAVED_S: f64 = 1.0;
+const SAVED_S: f64 = 0.5;
 /// Divisor of the supposed rate: the rate that is asked for first.
 const BEGIN: f64 = 4.0;
 /// Delay beyond the shortest from which answers are taken to wait in a queue. The return was busy for as long, so that
@@ -109,14 +109,21 @@ impl Allowance {
     /// Returns the octets that may be asked for now, which may be negative.
     pub(super) fn level(&mut self, now: Time) -> f64 {
         let passed = now.since(self.at).as_secs_f64();
-        self.level = (self.level + passed * self.per_second()).min(self.per_second() * SAVED_S);
+        let full = (self.per_second() * SAVED_S).max(self.level);
+        self.level = (self.level + passed * self.per_second()).min(full);
         self.at = self.at.max(now);
         self.level
     }
 
-    /// Takes `octets` that are asked for; gives them back if negative.
+    /// Takes `octets` that are asked for.
     pub(super) fn take(&mut self, octets: f64) {
         self.level -= octets;
+    }
+
+    /// Gives back `octets` that were asked for and did not come. They do not expire.
+    pub(super) fn give_back(&mut self, now: Time, octets: f64) {
+        self.level(now);
+        self.level += octets;
     }
 
     /// Drops what was asked for too much, because the return is idle and no answers are outstanding.

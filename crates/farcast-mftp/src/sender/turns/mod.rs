@@ -47,7 +47,7 @@ const MOST: f64 = 131_072.0;
 /// Divisor of the sender's rate: the rate of the return before it is known.
 const RETURN: f64 = 30.0;
 /// Shortest and longest time from one call to the next.
-const STEP: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
+const STEP: (Span, Span) = (Span::from_millis(100), Span::from_millis(500));
 /// Round trip that is assumed before the first answer, at least and at most: the time of so many octets at the sender's
 /// rate, because a request for capacity comes before each answer on many narrow links. A longer one that the user has
 /// set, instead of the default, counts instead.
@@ -259,7 +259,7 @@ impl Turns {
             self.past.push_back(range);
             self.settled += (range.end - range.first) as f64;
             self.answers += range.heard;
-            self.allowance.take((range.heard - range.expected).min(0.0) * range.octets);
+            self.allowance.give_back(now, (range.expected - range.heard).max(0.0) * range.octets);
         }
     }
 
@@ -332,7 +332,8 @@ impl Turns {
         if self.allowance.is_idle(now, trip) {
             self.past.clear();
         }
-        let density = self.density();
+        // Those counted before may be fewer by now.
+        let density = self.density().min(self.upper() / PLACES as f64);
         let open = |range: &Called| density * (range.end - range.first) as f64 - range.heard;
         let recent = |range: &&Called| now.since(range.at) < LATE + trip * 2;
         let outstanding: f64 = self.called.iter().chain(&self.past).filter(recent).map(open).sum();

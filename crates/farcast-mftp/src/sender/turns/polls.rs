@@ -257,7 +257,7 @@ impl Sender {
             && now >= poll.at + self.turns.settles_in(poll.spread)
         {
             self.turns.polls.sent.pop_front();
-            self.turns.allowance.take((poll.heard - poll.expected).min(0.0) * NAK);
+            self.turns.allowance.give_back(now, (poll.expected - poll.heard).max(0.0) * NAK);
             if poll.blocks.count() == 1 {
                 self.settle_poll_of_one(&poll);
             }
