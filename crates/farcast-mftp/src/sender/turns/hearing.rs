@@ -4,7 +4,7 @@ use farcast_core::{Message as _, Span, Time};
 
 use super::super::Sender;
 use super::{Called, HEADERS};
-use crate::message::{ClientId, Message};
+use crate::message::{Body, ClientId, Message};
 use crate::turn::{HeardData, place};
 
 /// Number of receivers of a round that are remembered to have spoken.
@@ -22,7 +22,11 @@ impl Sender {
     /// Counts the octets of a message that came.
     pub(in crate::sender) fn count_arrival(&mut self, now: Time, message: &Message) {
         if self.turns.on {
-            self.turns.allowance.arrived(now, message.wire_len(0) as u32 + HEADERS);
+            let octets = message.wire_len(0) as u32 + HEADERS;
+            self.turns.allowance.arrived(now, octets);
+            if matches!(message.body, Body::Registration(_) | Body::Done(_)) {
+                self.turns.said += f64::from(octets);
+            }
         }
     }
 

@@ -74,6 +74,8 @@ const CREDIBLE: f64 = 0.1;
 /// Number of answers that may be outstanding, as a multiple of those that the return carries in a round trip and a
 /// second.
 const OUTSTANDING: f64 = 1.5;
+/// Number of receivers from which the length of their answers is measured.
+const MEASURED: usize = 50;
 /// Time beyond two round trips for which answers count as outstanding.
 const LATE: Span = Span::from_secs(4);
 /// Number of round trips after which an answer seldom comes any more.
@@ -162,6 +164,8 @@ pub(super) struct Turns {
     unconfirmed: BTreeSet<ClientId>,
     /// Receivers that have spoken in this round, at most [`SPEAKERS`](hearing::SPEAKERS).
     speakers: BTreeSet<ClientId>,
+    /// Octets of registrations and reports that have come in this round.
+    said: f64,
     /// `true` if this round has brought something that the sender did not know: a member, a complete receiver, or one that
     /// lacks its confirmation. Forged and repeated messages bring nothing of this.
     news: bool,
@@ -210,6 +214,7 @@ impl Turns {
             shortest_step: STEP.0.max(Span::from_secs_f64((CALL / (forward * CALLS).max(1.0)).min(10.0))),
             unconfirmed: BTreeSet::new(),
             speakers: BTreeSet::new(),
+            said: 0.0,
             news: false,
             losses: LossSample::default(),
             incomplete: false,
@@ -221,12 +226,15 @@ impl Turns {
 
     /// Returns the octets that a receiver sends when it is called, on average, if a part of them has `registered`.
     fn octets(&self, registered: f64) -> f64 {
-        match (self.reports, self.proofs) {
+        let usual = match (self.reports, self.proofs) {
             (false, false) => FIRST,
             (false, true) => FIRST_PROVED,
             (true, false) => REPORT,
             (true, true) => FIRST_PROVED + (REPORT_PROVED - FIRST_PROVED) * registered,
-        }
+        };
+        // Names make answers longer. Somebody may repeat theirs, so the measure has limits.
+        let measured = if self.speakers.len() >= MEASURED { self.said / self.speakers.len() as f64 } else { usual };
+        measured.clamp(usual * 0.75, usual * 1.5)
     }
 
     /// Returns the number of answers that the round's settled ranges leave possible, for all places.
@@ -297,6 +305,7 @@ impl Turns {
         self.called.clear();
         self.past.clear();
         self.speakers.clear();
+        self.said = 0.0;
         self.news = false;
     }
 
