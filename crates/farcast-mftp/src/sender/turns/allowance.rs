@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use farcast_core::{Span, Time};
 
 /// Share of the return's rate that the sender asks for. The rest is for bursts and repeated messages.
-const ASKED: f64 = 0.74;
+const ASKED: f64 = 0.7;
 /// Time for which an unused allowance is kept.
 const SAVED_S: f64 = 0.5;
 /// Divisor of the supposed rate: the rate that is asked for first.
