@@ -9,6 +9,8 @@ use farcast_core::{Span, Time};
 const ASKED: f64 = 0.7;
 /// Time for which an unused allowance is kept.
 const SAVED_S: f64 = 0.5;
+/// Time in which as much may be asked for as is given back at most.
+const GIVEN_BACK_S: f64 = 2.0;
 /// Divisor of the supposed rate: the rate that is asked for first.
 const BEGIN: f64 = 4.0;
 /// Delay beyond the shortest from which answers are taken to wait in a queue. The return was busy for as long, so that
@@ -120,10 +122,11 @@ impl Allowance {
         self.level -= octets;
     }
 
-    /// Gives back `octets` that were asked for and did not come. They do not expire.
+    /// Gives back `octets` that were asked for and did not come. They do not expire, but they are few, because the answers
+    /// may still come.
     pub(super) fn give_back(&mut self, now: Time, octets: f64) {
-        self.level(now);
-        self.level += octets;
+        let most = (self.per_second() * GIVEN_BACK_S).max(self.level(now));
+        self.level = (self.level + octets).min(most);
     }
 
     /// Drops what was asked for too much, because the return is idle and no answers are outstanding.

@@ -66,7 +66,9 @@ impl Sender {
         } else if let Some(range) = turns.past.iter_mut().find(of) {
             turns.answers += 1.0;
             range.heard += 1.0;
-            turns.allowance.take(range.octets);
+            if range.heard > range.expected || range.compared {
+                turns.allowance.take(range.octets);
+            }
             (now.since(range.at), range.spread)
         } else {
             return;
@@ -78,6 +80,7 @@ impl Sender {
                 self.round_trip.sample(now, shortest.max(Span::from_micros(100)));
             }
         }
+        turns.patience = Span::ZERO;
         let late = since.saturating_sub(spread).saturating_sub(shortest);
         self.judge(now, late, shortest);
     }

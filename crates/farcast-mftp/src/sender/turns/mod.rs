@@ -69,8 +69,11 @@ const FRESH: Span = Span::from_millis(50);
 const FEW: f64 = 3.0;
 /// Number of answers from which those of other ranges are predicted.
 const TELLING: f64 = 20.0;
-/// Part of the receivers counted before that must be left to speak, so that answers can be predicted from it.
-const CREDIBLE: f64 = 0.1;
+/// Part of the receivers counted before that must be left to speak, so that answers can be predicted from it. It is more
+/// than the quarter that may always speak again.
+const CREDIBLE: f64 = 0.3;
+/// Part of the receivers counted before that answer at least, unless their answers are lost.
+const PRESENT: f64 = 0.5;
 /// Number of answers that may be outstanding, as a multiple of those that the return carries in a round trip and a
 /// second.
 const OUTSTANDING: f64 = 1.5;
@@ -78,6 +81,8 @@ const OUTSTANDING: f64 = 1.5;
 const MEASURED: usize = 50;
 /// Time beyond two round trips for which answers count as outstanding.
 const LATE: Span = Span::from_secs(4);
+/// Longest time without any answer after which those that are outstanding count as lost.
+const LONGEST_PATIENCE: Span = Span::from_secs(16);
 /// Number of round trips after which an answer seldom comes any more.
 const LATE_TRIPS: u64 = 3;
 /// Part of the places whose answers outweigh what was expected.
@@ -164,6 +169,8 @@ pub(super) struct Turns {
     unconfirmed: BTreeSet<ClientId>,
     /// Receivers that have spoken in this round, at most [`SPEAKERS`](hearing::SPEAKERS).
     speakers: BTreeSet<ClientId>,
+    /// Time without any answer after which those that are outstanding count as lost.
+    patience: Span,
     /// Octets of registrations and reports that have come in this round.
     said: f64,
     /// `true` if this round has brought something that the sender did not know: a member, a complete receiver, or one that
@@ -214,6 +221,7 @@ impl Turns {
             shortest_step: STEP.0.max(Span::from_secs_f64((CALL / (forward * CALLS).max(1.0)).min(10.0))),
             unconfirmed: BTreeSet::new(),
             speakers: BTreeSet::new(),
+            patience: Span::ZERO,
             said: 0.0,
             news: false,
             losses: LossSample::default(),
@@ -245,7 +253,16 @@ impl Turns {
         let heard = self.answers;
         let upper = ((heard + 2.0 + 2.0 * libm::sqrt(heard)) * PLACES as f64 / self.settled).min(self.most);
         // The first ranges may have been called too early, or have lost the call.
-        if self.settled < PLACES as f64 * SURE && !self.counts { upper.max(self.prior) } else { upper }
+        if self.settled < PLACES as f64 * SURE && !self.counts {
+            return upper.max(self.prior);
+        }
+        // If less than half of those counted answer, they are hardly gone: their answers are late, or have collided.
+        if self.is_counted() && upper < self.prior * PRESENT { self.prior } else { upper }
+    }
+
+    /// Returns `true` if the number of receivers that are left to speak follows from those counted before.
+    fn is_counted(&self) -> bool {
+        !self.counts && self.counted > 0.0 && !self.incomplete && self.prior >= self.counted * CREDIBLE
     }
 
     /// Time from a call until its answers have come.
@@ -267,11 +284,11 @@ impl Turns {
             self.past.push_back(range);
             self.settled += (range.end - range.first) as f64;
             self.answers += range.heard;
-            self.allowance.give_back(now, (range.expected - range.heard).max(0.0) * range.octets);
         }
     }
 
-    /// Compares the answers from settled ranges with those that were likely, once even late ones have come.
+    /// Compares the answers from settled ranges with those that were asked for and that were likely, once even late ones
+    /// have come.
     fn compare(&mut self, now: Time) {
         let trip = self.shortest.unwrap_or(self.trip);
         for index in 0..self.past.len() {
@@ -279,6 +296,7 @@ impl Turns {
             if !range.compared && now >= range.at + trip * LATE_TRIPS + range.spread {
                 range.compared = true;
                 let range = *range;
+                self.allowance.give_back(now, (range.expected - range.heard).max(0.0) * range.octets);
                 self.compare_range(Some(range));
             }
         }
@@ -327,8 +345,7 @@ impl Turns {
 
     /// Returns the number of answers for each place that are likely by what is known; 0 if too little is.
     fn density(&self) -> f64 {
-        let counted = !self.counts && self.counted > 0.0 && !self.incomplete;
-        if counted && self.prior >= self.counted * CREDIBLE {
+        if self.is_counted() {
             return self.prior / PLACES as f64;
         }
         if self.answers >= FEW { self.answers / self.settled } else { 0.0 }
@@ -338,7 +355,11 @@ impl Turns {
     /// the return, more would only collide with those. If nothing comes any more, they are taken to be lost.
     fn awaits_answers(&mut self, now: Time, octets: f64) -> bool {
         let trip = self.shortest.unwrap_or(self.trip);
-        if self.allowance.is_idle(now, trip) {
+        if self.allowance.is_idle(now, trip.max(self.patience)) {
+            // Answers that have collided are said again: the fewer come, the longer they are left alone.
+            if !self.past.is_empty() {
+                self.patience = (self.patience * 2).clamp(trip, LONGEST_PATIENCE);
+            }
             self.past.clear();
         }
         // Those counted before may be fewer by now.
