@@ -28,7 +28,12 @@ const PROVEN: Span = Span::from_secs(2);
 /// Factor by which a proved rate falls with each queue.
 const FADED: f64 = 0.98;
 /// Number of answers whose delays are compared, at least and at most.
-const COMPARED: (usize, usize) = (3, 9);
+const COMPARED: (usize, usize) = (3, 12);
+/// Divisor of their number: the part that may be prompt although all others wait in a queue.
+const ALL_WAIT: usize = 4;
+/// Part of them that is prompt as long as the rate may rise. On a slotted channel with contention 37 % need one attempt if
+/// it carries the most.
+const MOST_PROMPT: (usize, usize) = (2, 5);
 /// Part of the measured rate that is taken to be carried for good.
 const CARRIED: f64 = 0.95;
 /// Multiple of the highest rate that has arrived, which the return does not carry if answers are lost.
@@ -180,16 +185,16 @@ impl Allowance {
         }
         let mut delays: Vec<Span> = self.delays.iter().copied().collect();
         delays.sort_unstable();
-        let median = delays[delays.len() / 2];
+        let (queue, usual) = (delays[delays.len() / ALL_WAIT], delays[delays.len() * MOST_PROMPT.0 / MOST_PROMPT.1]);
         // Where answers take long by themselves, they also vary more.
-        if median < QUEUED.max(trip / 2) {
-            if median < PROMPT.max(trip / 4) {
+        if queue < QUEUED.max(trip / 2) {
+            if usual < PROMPT.max(trip / 4) {
                 self.raise(now, trip);
             }
             return false;
         }
-        let arrives = self.arrival_rate(now, median.min(MEASURED));
-        self.lower(now, arrives, median);
+        let arrives = self.arrival_rate(now, queue.min(MEASURED));
+        self.lower(now, arrives, queue);
         true
     }
 
