@@ -28,7 +28,7 @@ const PROVEN: Span = Span::from_secs(2);
 /// Factor by which a proved rate falls with each queue.
 const FADED: f64 = 0.98;
 /// Number of answers whose delays are compared, at least and at most.
-const COMPARED: (usize, usize) = (3, 12);
+const COMPARED: (usize, usize) = (3, 20);
 /// Divisor of their number: the part that may be prompt although all others wait in a queue.
 const ALL_WAIT: usize = 4;
 /// Part of them that is prompt as long as the rate may rise. On a slotted channel with contention 37 % need one attempt if
@@ -44,6 +44,8 @@ const REGAINED: f64 = 1.1;
 const TRIED_AGAIN: f64 = 2.0;
 /// Factor by which the highest rate that is tried again falls at most with each queue.
 const LOWERED: f64 = 0.9;
+/// Multiple of the highest rate that has arrived up to which the rate rises in any case, although queues have limited it.
+const BEYOND: f64 = 1.15;
 /// Maximum number of arrivals that are remembered.
 const MOST_ARRIVALS: usize = 8192;
 /// Lowest rate that is assumed, in octets per second.
@@ -233,6 +235,7 @@ impl Allowance {
             return;
         }
         let (factor, pause) = if self.supposed.is_some() { (2.0, trip + QUEUED) } else { (1.02, window) };
+        self.most = self.most.max((self.rate * factor).min(self.carried * BEYOND));
         self.rate = (self.rate * factor).min(self.most).max(self.rate);
         self.wait_until(now + pause);
     }
