@@ -13,6 +13,7 @@ mod pgm;
 mod queues;
 mod scenarios;
 mod sealed;
+mod thousands;
 mod trace;
 mod traffic;
 mod tree;

@@ -187,7 +187,8 @@ impl Allowance {
         }
         let mut delays: Vec<Span> = self.delays.iter().copied().collect();
         delays.sort_unstable();
-        let (queue, usual) = (delays[delays.len() / ALL_WAIT], delays[delays.len() * MOST_PROMPT.0 / MOST_PROMPT.1]);
+        let (queue, usual) =
+            (delays[delays.len() / ALL_WAIT], delays[delays.len() * MOST_PROMPT.0 / MOST_PROMPT.1]);
         // Where answers take long by themselves, they also vary more.
         if queue < QUEUED.max(trip / 2) {
             if usual < PROMPT.max(trip / 4) {
@@ -288,6 +289,53 @@ mod tests {
         assert!((3_000.0..4_500.0).contains(&lowered), "{lowered}");
         answers(&mut allowance, now + Span::from_secs(5), Span::from_secs(120), 80, prompt);
         let raised = allowance.rate();
-        assert!(raised > lowered * 1.9 && raised <= lowered * 2.0 + 1.0, "{raised}, {lowered} before");
+        let arrived = 8_000.0;
+        assert!(raised > lowered * 1.9 && raised <= arrived * BEYOND, "{raised}, {lowered} before");
+    }
+
+    #[test]
+    fn answers_that_collide_do_not_look_like_a_queue() {
+        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0);
+        let (mut now, collided) = (Time::ZERO, Span::from_secs(2));
+        for n in 0..400 {
+            now += Span::from_millis(100);
+            allowance.arrived(now, 91);
+            // Two of five need one attempt.
+            let late = if n % 5 < 2 { Span::ZERO } else { collided };
+            assert!(!allowance.judge(now, late, TRIP), "after {n} answers");
+        }
+        assert!(allowance.rate() >= 600.0, "{}", allowance.rate());
+    }
+
+    #[test]
+    fn false_queues_do_not_limit_the_rate_for_good() {
+        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0);
+        let (prompt, queued) = (Span::ZERO, Span::from_secs(1));
+        let mut now = Time::ZERO;
+        for _ in 0..5 {
+            now = answers(&mut allowance, now + Span::from_secs(5), Span::from_secs(1), 4, queued);
+        }
+        let lowered = allowance.rate();
+        answers(&mut allowance, now + Span::from_secs(5), Span::from_secs(120), 14, prompt);
+        assert!(allowance.rate() > lowered * 1.9, "{}, {lowered} before", allowance.rate());
+        assert!(allowance.rate() <= 1_400.0 * BEYOND, "{}", allowance.rate());
+    }
+
+    #[test]
+    fn what_does_not_come_is_asked_for_again_but_not_all_at_once() {
+        let mut allowance = Allowance::new(Some(8_000.0), 1_000.0, 50_000.0);
+        let (now, second) = (Time::ZERO + Span::from_secs(10), allowance.per_second());
+        assert!(allowance.level(now) <= second * SAVED_S);
+        allowance.take(second * 0.5);
+        allowance.give_back(now, second * 0.4);
+        let later = now + Span::from_millis(500);
+        assert!(
+            (allowance.level(later) - second * 0.5).abs() < 1.0,
+            "time adds what is missing to the full amount"
+        );
+        allowance.give_back(later, second * 0.4);
+        assert!((allowance.level(later) - second * 0.9).abs() < 1.0, "{}", allowance.level(later));
+        allowance.give_back(later, second * 9.0);
+        assert!(allowance.level(later) <= second * GIVEN_BACK_S + 1.0);
     }
 }

@@ -241,7 +241,8 @@ impl Turns {
             (true, true) => FIRST_PROVED + (REPORT_PROVED - FIRST_PROVED) * registered,
         };
         // Names make answers longer. Somebody may repeat theirs, so the measure has limits.
-        let measured = if self.speakers.len() >= MEASURED { self.said / self.speakers.len() as f64 } else { usual };
+        let measured =
+            if self.speakers.len() >= MEASURED { self.said / self.speakers.len() as f64 } else { usual };
         measured.clamp(usual * 0.75, usual * 1.5)
     }
 
