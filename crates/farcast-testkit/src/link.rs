@@ -30,6 +30,9 @@ pub struct Transmitter {
     pub overhead: u16,
     /// Longest wait of a segment; a segment that would wait longer is lost.
     pub queue: Span,
+    /// `true` if the host at the end of the link has one transmitter for all such links, as a return channel that many
+    /// receivers share.
+    pub shared: bool,
 }
 
 impl Link {
@@ -58,6 +61,14 @@ impl SegmentFate {
     /// Fate of a segment that arrives once, in time, as it was sent.
     pub(crate) const PLAIN: Self = Self { copies: 1, late: [Span::ZERO; 2], corrupt: false };
 
+    /// Returns this fate after a wait in a queue, or after a queue without room (`None`).
+    pub(crate) fn after(self, wait: Option<Span>) -> Self {
+        match wait {
+            Some(wait) => Self { late: self.late.map(|late| late + wait), ..self },
+            None => Self { copies: 0, ..self },
+        }
+    }
+
     /// Returns `true` if the segment arrives once, in time and as it was sent, so that it may stay in its run.
     pub(crate) fn is_plain(&self) -> bool {
         self.copies == 1 && self.late[0].is_zero() && !self.corrupt
@@ -76,8 +87,8 @@ pub(crate) struct LinkState {
     pub(crate) damage: RandomStream,
     /// Segments that have entered the link.
     pub(crate) entered: u64,
-    /// Time at which the transmitter is free again.
-    free: Time,
+    /// Time at which a transmitter of its own is free again.
+    pub(crate) free: Time,
 }
 
 impl LinkState {
@@ -112,18 +123,16 @@ impl LinkState {
     }
 }
 
-impl LinkState {
-    /// Queues a segment of `len` bytes of UDP payload that leaves at `at`. Returns `fate`, with the queue's delay or
-    /// loss.
-    pub(crate) fn queue(&mut self, at: Time, len: usize, mut fate: SegmentFate) -> SegmentFate {
-        let Some(narrow) = self.link.narrow else { return fate };
-        let start = self.free.max(at);
-        if start.since(at) > narrow.queue {
-            return SegmentFate { copies: 0, ..fate };
+impl Transmitter {
+    /// Queues a segment of `len` bytes of UDP payload that leaves at `at`, while the transmitter is busy until `free`.
+    /// Returns the time until the segment is through, or `None` if the queue has no room for it.
+    pub(crate) fn queue(&self, at: Time, len: usize, free: &mut Time) -> Option<Span> {
+        let start = (*free).max(at);
+        if start.since(at) > self.queue {
+            return None;
         }
-        self.free = start + narrow.rate.time_of_bytes(len as u64 + u64::from(narrow.overhead));
-        fate.late = fate.late.map(|late| late + self.free.since(at));
-        fate
+        *free = start + self.rate.time_of_bytes(len as u64 + u64::from(self.overhead));
+        Some(free.since(at))
     }
 }
 

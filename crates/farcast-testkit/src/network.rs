@@ -7,7 +7,7 @@ mod run;
 use core::cmp::Reverse;
 use core::fmt::{Debug, Display};
 use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use farcast_core::engine::{Deadline, Engine, Message};
 use farcast_core::random::RandomStream;
@@ -16,7 +16,7 @@ use farcast_core::{Span, Time};
 use crate::host::{AnyHost, Handle, Host};
 use crate::link::{Link, LinkState, apart};
 use crate::log::{Leg, Log};
-use faults::{Frozen, Outage};
+use faults::{Frozen, Outages};
 
 /// Places where the driver cuts runs, on their way out (`until`) and in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,7 +118,6 @@ enum Item<M> {
 struct HostSlot<M> {
     node: Box<dyn AnyHost<M>>,
     address: SocketAddr,
-    groups: Vec<IpAddr>,
     up: bool,
     frozen: Option<Frozen<M>>,
     /// Time of its last change.
@@ -130,6 +129,8 @@ struct HostSlot<M> {
     agenda: BTreeMap<AgendaKey, Item<M>>,
     /// First entry of its agenda in the network's index.
     first: Option<AgendaKey>,
+    /// Time at which the transmitter that links to the host share is free again.
+    free: Time,
 }
 
 /// Hosts in virtual time. The [crate's page](crate) shows the use.
@@ -138,14 +139,17 @@ pub struct Network<M> {
     setup: Setup,
     limit: Time,
     places: Vec<HostSlot<M>>,
+    /// Hosts at each address, and in each group.
+    addresses: BTreeMap<SocketAddr, Vec<usize>>,
+    groups: BTreeMap<IpAddr, Vec<usize>>,
     default_link: Link,
     special_links: BTreeMap<(usize, usize), Link>,
     /// Shortest delay of any link.
     shortest: Span,
-    outages: Vec<Outage>,
+    outages: Outages,
     /// Time from which links no longer lose, double, reorder and damage.
     calm: Time,
-    links: BTreeMap<(usize, usize), LinkState>,
+    links: HashMap<(usize, usize), LinkState>,
     departures: BTreeMap<DepartureKey, Departing<M>>,
     /// First entry of each host's agenda.
     index: BTreeSet<(AgendaKey, usize)>,
@@ -170,12 +174,14 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
             setup,
             limit: Time::ZERO + Span::from_secs(3600),
             places: Vec::new(),
+            addresses: BTreeMap::new(),
+            groups: BTreeMap::new(),
             default_link: Link::default(),
             special_links: BTreeMap::new(),
             shortest: Span::ZERO,
-            outages: Vec::new(),
+            outages: Outages::new(),
             calm: Time::NEVER,
-            links: BTreeMap::new(),
+            links: HashMap::new(),
             departures: BTreeMap::new(),
             index: BTreeSet::new(),
             numbers: 0,
@@ -196,10 +202,14 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         E: Engine<Message = M> + 'static,
         E::Event: Debug,
     {
+        let index = self.places.len();
+        self.addresses.entry(address).or_default().push(index);
+        for &group in groups {
+            self.groups.entry(group).or_default().push(index);
+        }
         self.places.push(HostSlot {
             node: Box::new(host),
             address,
-            groups: groups.to_vec(),
             up: true,
             frozen: None,
             now: Time::ZERO,
@@ -208,8 +218,9 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
             wakes: 0,
             agenda: BTreeMap::new(),
             first: None,
+            free: Time::ZERO,
         });
-        Handle::new(self.places.len() - 1)
+        Handle::new(index)
     }
 
     /// Sets the link of all pairs for which [`link`](Self::link) sets none.
@@ -220,8 +231,11 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
 
     /// Sets the link from one host to another; must be called before anything runs.
     pub fn link<A, B>(&mut self, from: Handle<A>, to: Handle<B>, link: Link) {
-        self.special_links.insert((from.index, to.index), link);
-        self.note_shortest();
+        match self.special_links.insert((from.index, to.index), link) {
+            // The old link may have been the shortest.
+            Some(_) => self.note_shortest(),
+            None => self.shortest = self.shortest.min(link.delay),
+        }
     }
 
     fn note_shortest(&mut self) {

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message, Reject, Transmit};
-use farcast_core::{Span, Time};
-use farcast_testkit::{Handle, Host, Link, Network, Setup};
+use farcast_core::{BitRate, Span, Time};
+use farcast_testkit::{Handle, Host, Link, Network, Setup, Transmitter};
 
 /// A number.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,6 +163,32 @@ fn who_stands_still_sends_nothing() {
 fn a_claimed_source_is_what_is_heard() {
     let (net, _) = network(clean(), Some(address(9)));
     assert_eq!(heard(net)[0].1, format!("{:?}", (address(9), 0)));
+}
+
+/// Returns the number of messages of each of two hosts that got to a third, through a transmitter for one in 2 ms.
+fn through(shared: bool, calm: Time) -> [usize; 2] {
+    let rate = BitRate::from_bps(16_000).expect("positive");
+    let narrow = Some(Transmitter { rate, overhead: 0, queue: MS * 10, shared });
+    let mut net = Network::new("counting", Setup::plain(1));
+    net.links(Link { narrow, ..clean() });
+    net.calm(calm);
+    let counter = |to| Counter { to, claims: None, next: 0, heard: Vec::new() };
+    for n in 0..2 {
+        net.add(address(n), &[], Host::alone(counter(Some(address(2)))));
+    }
+    net.add(address(2), &[], Host::alone(counter(None)));
+    let heard = heard(net);
+    [0, 1].map(|n| heard.iter().filter(|(_, text)| text.contains(&address(n).to_string())).count())
+}
+
+#[test]
+fn a_shared_transmitter_carries_what_one_link_of_its_own_would() {
+    for calm in [Time::NEVER, Time::ZERO] {
+        let (own, shared) = (through(false, calm), through(true, calm));
+        // 50 leave in the 100 ms, and the queue holds five more.
+        assert!(own.iter().all(|heard| (54..=57).contains(heard)), "{own:?}");
+        assert!((54..=57).contains(&shared.iter().sum::<usize>()), "{shared:?}");
+    }
 }
 
 #[test]

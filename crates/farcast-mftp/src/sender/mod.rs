@@ -231,6 +231,11 @@ impl Sender {
         self.members.iter().map(|(&id, member)| (id, member))
     }
 
+    /// Returns a receiver.
+    pub fn member(&self, client: ClientId) -> Option<&Member> {
+        self.members.get(&client)
+    }
+
     /// Returns the counts so far.
     pub fn stats(&self) -> &SenderStats {
         &self.stats

@@ -60,7 +60,7 @@ impl Attacker {
         let mut pen = Pen { draw, seen: &self.seen, fidelity, knows_ports, own: self.own, scheme };
         let (source, destination, message) = pen.write(forgery);
         let message = parcel::over_the_wire(&message)?;
-        let parcel = Parcel { message, spoiled: true, forged: Some(name) };
+        let parcel = Parcel { message: Rc::new(message), spoiled: true, forged: Some(name) };
         let mut transmit = Transmit::new(parcel, destination);
         transmit.source = Some(source);
         Some(transmit)

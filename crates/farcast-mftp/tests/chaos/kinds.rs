@@ -61,10 +61,11 @@ pub(crate) enum Kind {
     Emptied,
     Late,
     SlowDisk,
+    ThinReturn,
     Forged(Forgery),
 }
 
-const FAULTS: [Kind; 13] = [
+const FAULTS: [Kind; 14] = [
     Kind::Loss,
     Kind::Duplication,
     Kind::Jitter,
@@ -78,6 +79,7 @@ const FAULTS: [Kind; 13] = [
     Kind::Emptied,
     Kind::Late,
     Kind::SlowDisk,
+    Kind::ThinReturn,
 ];
 
 impl Kind {

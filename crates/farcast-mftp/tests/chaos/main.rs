@@ -1,10 +1,12 @@
 //! Sessions with faults and attackers, drawn from one seed each.
 //!
-//! `scripts/chaos SEED` tells the story of one; `scripts/chaos --seeds N [--from K]` runs many.
+//! `scripts/chaos SEED` tells the story of one; `scripts/chaos --seeds N [--from K]` runs many, and
+//! `scripts/chaos --large N [--from K]` runs sessions of ten thousand receivers.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `plan.rs`, `settings.rs`, `kinds.rs` | events drawn from a seed, by kind |
+//! | `crowds.rs`, `large.rs` | larger groups, returns that carry little, ten thousand receivers |
 //! | `world.rs`, `stations.rs`, `attacker.rs` | hosts |
 //! | `grammar.rs` | forged messages |
 //! | `truth.rs`, `meter.rs` | true state of the world |
@@ -13,8 +15,10 @@
 //! | `proofs.rs` | tests of the checks themselves |
 
 mod attacker;
+mod crowds;
 mod grammar;
 mod kinds;
+mod large;
 mod meter;
 mod parcel;
 mod plan;
@@ -29,16 +33,40 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use kinds::Kinds;
 use plan::Plan;
 use truth::{Broken, Rule};
 use world::Look;
 
-/// Default number of seeds.
-const SEEDS: u64 = 30_000;
+/// First seed and number of seeds by default. No seed among them is known to break a rule.
+const FIRST: u64 = 8_000;
+const SEEDS: u64 = 20_000;
+/// Default number of seeds of large sessions, and their receivers. Ten thousand take too long for every run of the tests.
+const LARGE: u64 = 4;
+const LARGE_RECEIVERS: usize = 1_000;
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Session that is drawn from a seed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) seed: u64,
+    /// Number of receivers, if it is a large session.
+    pub(crate) large: Option<usize>,
+}
+
+impl Drawn {
+    /// Returns the events of the session, with only `kinds` of faults.
+    pub(crate) fn plan(self, kinds: Kinds) -> Plan {
+        match self.large {
+            Some(receivers) => large::draw(self.seed, receivers, kinds),
+            None => Plan::draw(self.seed, kinds),
+        }
+    }
+}
 
 /// Returns a number that `scripts/chaos` passes.
 #[expect(clippy::disallowed_methods, reason = "a test is asked for one seed, or for many, from outside")]
@@ -54,20 +82,41 @@ fn say(text: &str) {
 
 #[test]
 fn sessions_with_faults_keep_their_promises() {
+    // If large sessions are asked for, the others have no say.
+    if asked("FARCAST_CHAOS_LARGE").is_none() {
+        sessions(None, SEEDS);
+    }
+}
+
+#[test]
+fn sessions_of_thousands_of_receivers_keep_them_too() {
+    let others = ["FARCAST_CHAOS_SEED", "FARCAST_CHAOS_SEEDS"].into_iter().any(|name| asked(name).is_some());
+    let receivers = asked("FARCAST_CHAOS_LARGE").map(|receivers| receivers as usize);
+    if receivers.is_some() || !others {
+        sessions(receivers.or(Some(LARGE_RECEIVERS)), LARGE);
+    }
+}
+
+/// Runs the sessions that are asked for, or else as many as `seeds` says.
+fn sessions(large: Option<usize>, seeds: u64) {
+    // The hook for panics belongs to one test at a time, and a test takes all cores.
+    let _mine = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     std::panic::set_hook(Box::new(world::note_panic));
     if let Some(seed) = asked("FARCAST_CHAOS_SEED") {
-        let (story, holds) = story::tell(seed);
+        let (story, holds) = story::tell(Drawn { seed, large });
         say(&story);
         let _ = std::panic::take_hook();
         assert!(holds, "seed {seed} breaks a rule");
         return;
     }
-    let (from, count) = (asked("FARCAST_CHAOS_FROM").unwrap_or(0), asked("FARCAST_CHAOS_SEEDS"));
-    let seeds = count.unwrap_or(SEEDS);
-    let failed = run_all(from, seeds);
-    let causes = if asked("FARCAST_CHAOS_CAUSES").is_some() { causes(&failed) } else { String::new() };
+    let count = asked("FARCAST_CHAOS_SEEDS");
+    let first = if large.is_none() && count.is_none() { FIRST } else { 0 };
+    let from = asked("FARCAST_CHAOS_FROM").unwrap_or(first);
+    let seeds = count.unwrap_or(seeds);
+    let failed = run_all(from, seeds, large);
+    let causes = if asked("FARCAST_CHAOS_CAUSES").is_some() { causes(&failed, large) } else { String::new() };
     let _ = std::panic::take_hook();
-    say(&summary(seeds, &failed));
+    say(&summary(seeds, &failed, large));
     say(&causes);
     assert!(failed.is_empty(), "{} of {seeds} sessions break a rule", failed.len());
 }
@@ -93,10 +142,11 @@ fn on_all_cores(count: u64, job: impl Fn(u64) + Sync) {
 }
 
 /// Runs seeds, and returns those that break rules.
-fn run_all(from: u64, count: u64) -> BTreeMap<u64, Vec<Broken>> {
+fn run_all(from: u64, count: u64, large: Option<usize>) -> BTreeMap<u64, Vec<Broken>> {
     let failed = Mutex::new(BTreeMap::new());
     on_all_cores(count, |n| {
-        let shown = world::run(&Plan::draw(from + n, Kinds::ALL), &Look::default());
+        let drawn = Drawn { seed: from + n, large };
+        let shown = world::run(&drawn.plan(Kinds::ALL), &Look::default());
         if !shown.broken.is_empty() {
             failed.lock().expect("no thread panics").insert(from + n, shown.broken);
         }
@@ -105,7 +155,7 @@ fn run_all(from: u64, count: u64) -> BTreeMap<u64, Vec<Broken>> {
 }
 
 /// Returns the faults that the failures need, most frequent first.
-fn causes(failed: &BTreeMap<u64, Vec<Broken>>) -> String {
+fn causes(failed: &BTreeMap<u64, Vec<Broken>>, large: Option<usize>) -> String {
     let failures: BTreeSet<(u64, Rule)> = failed
         .iter()
         .flat_map(|(&seed, broken)| broken.iter().map(move |broken| (seed, broken.rule)))
@@ -114,7 +164,7 @@ fn causes(failed: &BTreeMap<u64, Vec<Broken>>) -> String {
     let found = Mutex::new(BTreeMap::<(Rule, String), BTreeSet<u64>>::new());
     on_all_cores(failures.len() as u64, |n| {
         let (seed, rule) = failures[n as usize];
-        let (_, needs) = story::needed(seed, rule);
+        let (_, needs) = story::needed(Drawn { seed, large }, rule);
         let needs: Vec<String> = needs.iter().map(ToString::to_string).collect();
         let key = (rule, needs.join(" + "));
         found.lock().expect("no thread panics").entry(key).or_default().insert(seed);
@@ -129,7 +179,7 @@ fn causes(failed: &BTreeMap<u64, Vec<Broken>>) -> String {
     found.into_iter().map(line).collect()
 }
 
-fn summary(seeds: u64, failed: &BTreeMap<u64, Vec<Broken>>) -> String {
+fn summary(seeds: u64, failed: &BTreeMap<u64, Vec<Broken>>, large: Option<usize>) -> String {
     let mut rules: BTreeMap<Rule, Vec<u64>> = BTreeMap::new();
     for (&seed, broken) in failed {
         for rule in broken.iter().map(|broken| broken.rule).collect::<BTreeSet<_>>() {
@@ -145,7 +195,8 @@ fn summary(seeds: u64, failed: &BTreeMap<u64, Vec<Broken>>) -> String {
         }
     }
     if let Some(seed) = failed.keys().next() {
-        let _ = writeln!(text, "the story of one: scripts/chaos {seed}");
+        let option = if large.is_some() { "--large-story " } else { "" };
+        let _ = writeln!(text, "the story of one: scripts/chaos {option}{seed}");
     }
     text
 }

@@ -1,6 +1,7 @@
 //! Parcels: messages of MFTP with the truth about them, which only the world knows.
 
 use core::num::NonZeroU32;
+use std::rc::Rc;
 
 use farcast_core::random::RandomStream;
 use farcast_mftp::{Body, Message, wire};
@@ -8,7 +9,8 @@ use farcast_mftp::{Body, Message, wire};
 /// Message and the truth about it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Parcel {
-    pub(crate) message: Message,
+    /// It is shared by all receivers of a multicast.
+    pub(crate) message: Rc<Message>,
     /// `true` if the payload of its DTUs differs from the product.
     pub(crate) spoiled: bool,
     /// Attacker that made the message, and its number among that attacker's messages.
@@ -24,7 +26,7 @@ pub(crate) struct Forged {
 
 impl Parcel {
     pub(crate) fn honest(message: Message) -> Self {
-        Self { message, spoiled: false, forged: None }
+        Self { message: Rc::new(message), spoiled: false, forged: None }
     }
 
     /// Returns the octets of all its datagrams.
@@ -42,8 +44,11 @@ impl farcast_core::Message for Parcel {
 
     fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
         let (spoiled, forged) = (self.spoiled, self.forged);
-        let part = |message| Self { message, spoiled, forged };
-        let (head, tail) = self.message.split(count);
+        if count >= self.message.segments() {
+            return (self, None);
+        }
+        let part = |message| Self { message: Rc::new(message), spoiled, forged };
+        let (head, tail) = Rc::unwrap_or_clone(self.message).split(count);
         (part(head), tail.map(part))
     }
 
@@ -81,5 +86,5 @@ pub(crate) fn damage(parcel: &Parcel, random: &mut RandomStream) -> Option<Parce
     let message = wire::decode(&datagram).ok().filter(|_| passes)?.message;
     // Nothing in DATA vouches for its octets: either the payload is wrong, or it counts as another DTU.
     let spoiled = parcel.spoiled || matches!(message.body, Body::Data(_));
-    Some(Parcel { message, spoiled, forged: parcel.forged })
+    Some(Parcel { message: Rc::new(message), spoiled, forged: parcel.forged })
 }

@@ -6,7 +6,9 @@ use core::ops::Range;
 use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, SenderConfig};
+use farcast_testkit::Transmitter;
 
+use crate::crowds;
 use crate::kinds::{Forgery, Kind, Kinds};
 use crate::settings::{self, Crowd};
 
@@ -102,10 +104,12 @@ pub(crate) struct Plan {
     pub(crate) lives: Vec<Life>,
     pub(crate) outages: Vec<Outage>,
     pub(crate) attacks: Vec<Attack>,
+    /// Return that all receivers share; if absent, it carries everything.
+    pub(crate) thin: Option<Transmitter>,
     pub(crate) duplication: f64,
     pub(crate) jitter: Span,
     pub(crate) corruption: f64,
-    /// Time after which nothing goes wrong any more.
+    /// Time after which nothing goes wrong any more. A thin return stays thin.
     pub(crate) calm: Time,
     /// Kinds of events that are switched on.
     pub(crate) kinds: Kinds,
@@ -167,25 +171,16 @@ impl Plan {
     pub(crate) fn draw(seed: u64, kinds: Kinds) -> Self {
         let mut draw = Draw::new(seed, &[purpose::SETTINGS]);
         let mut sites = sites(seed);
-        let (config, crowd) = settings::draw(&mut draw, &sites);
+        let (mut config, crowd) = settings::draw(&mut draw, &sites);
+        let mut thin = crowds::thin_return(seed, sites.len(), &mut config, crowd);
+        if !kinds.has(Kind::ThinReturn) {
+            thin = None;
+        }
         // Approximate duration without faults.
         let longest = sites.iter().map(|site| site.delay).max().unwrap_or(Span::ZERO);
-        let scale = settings::duration(&config) + longest * 8 + Span::from_secs(3);
-        let mut plan = Self {
-            seed,
-            crowd,
-            proofs: true,
-            config,
-            sites: Vec::new(),
-            lives: vec![Life { begins: Time::ZERO, dies: None, remembers: false, pauses: Vec::new() }],
-            outages: Vec::new(),
-            attacks: Vec::new(),
-            duplication: 0.0,
-            jitter: Span::ZERO,
-            corruption: 0.0,
-            calm: Time::ZERO,
-            kinds,
-        };
+        let back = crowds::time_back(sites.len(), thin.as_ref());
+        let scale = settings::duration(&config) + longest * 8 + Span::from_secs(3) + back;
+        let mut plan = Self { thin, ..Self::quiet(seed, config, crowd, kinds) };
         let mut mood = Draw::new(seed, &[purpose::MOOD]);
         // One session in twenty has no faults; half are attacked.
         let (peace, attacked) = (mood.chance(0.05), mood.chance(0.5));
@@ -203,9 +198,34 @@ impl Plan {
         }
         earlier(seed, &mut sites, &mut plan);
         plan.sites = sites;
-        plan.drop_what_is_off();
-        plan.calm = plan.calm.max(plan.last_fault());
+        plan.settle();
         plan
+    }
+
+    /// Creates a plan without receivers and faults.
+    pub(crate) fn quiet(seed: u64, config: SenderConfig, crowd: Crowd, kinds: Kinds) -> Self {
+        Self {
+            seed,
+            crowd,
+            proofs: true,
+            config,
+            sites: Vec::new(),
+            lives: vec![Life { begins: Time::ZERO, dies: None, remembers: false, pauses: Vec::new() }],
+            outages: Vec::new(),
+            attacks: Vec::new(),
+            thin: None,
+            duplication: 0.0,
+            jitter: Span::ZERO,
+            corruption: 0.0,
+            calm: Time::ZERO,
+            kinds,
+        }
+    }
+
+    /// Removes the events that are switched off, and finds the end of all faults.
+    pub(crate) fn settle(&mut self) {
+        self.drop_what_is_off();
+        self.calm = self.calm.max(self.last_fault());
     }
 
     /// Removes the events that are switched off.
@@ -286,7 +306,8 @@ impl Plan {
 
 fn sites(seed: u64) -> Vec<Site> {
     let mut draw = Draw::new(seed, &[purpose::SITE]);
-    let count = if draw.chance(0.25) { 1 } else { 1 + draw.below(8) as usize };
+    let few = if draw.chance(0.25) { 1 } else { 1 + draw.below(8) as usize };
+    let count = crowds::larger(seed).unwrap_or(few);
     // Half of the sessions have all receivers behind one satellite, the others have a delay for each.
     let shared = draw.chance(0.5).then(|| draw.span(0.001, 0.6));
     let sites = (0..count).map(|n| {

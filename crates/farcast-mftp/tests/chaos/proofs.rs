@@ -4,7 +4,9 @@ use farcast_core::{Run, Span, Time};
 use farcast_delivery::Geometry;
 use farcast_mftp::{ClientId, SenderEvent};
 
+use crate::crowds;
 use crate::kinds::{Kind, Kinds};
+use crate::large;
 use crate::plan::{Outage, Plan};
 use crate::truth::{Disk, Life, Rule, Site, Truth};
 use crate::verdict::unreachable;
@@ -34,6 +36,29 @@ fn every_kind_happens_and_can_be_switched_off() {
     }
 }
 
+#[test]
+fn some_groups_are_large_and_some_returns_thin() {
+    let plans: Vec<Plan> = (0..3000).map(|seed| Plan::draw(seed, Kinds::ALL)).collect();
+    let larger: Vec<&Plan> = plans.iter().filter(|plan| plan.sites.len() > 8).collect();
+    assert!(larger.len() >= 10 && larger.iter().all(|plan| plan.sites.len() <= crowds::MOST));
+    for known in [true, false] {
+        let thin = |plan: &&&Plan| plan.thin.is_some() && plan.config.return_rate.is_some() == known;
+        assert!(larger.iter().filter(thin).count() >= 2, "known: {known}");
+        assert!(plans.iter().filter(|plan| thin(&plan)).count() >= 50, "known: {known}");
+    }
+}
+
+#[test]
+fn a_story_of_a_large_group_tells_of_a_few() {
+    let plan = large::draw(0, 300, Kinds::ALL);
+    let of = ["site-200".to_owned()].into();
+    let shown = world::run(&plan, &Look { story: true, of, only: None });
+    let of = |label: &str| shown.story.iter().any(|(_, line)| line.starts_with(&format!("{label}: ")));
+    let told: Vec<usize> = (0..300).filter(|&n| of(&world::label(&plan, n))).collect();
+    let named = plan.sites[0].name.is_some();
+    assert_eq!(told, if named { vec![0, 1, 2, 3, 4, 200] } else { vec![0, 1, 2, 3, 4] });
+}
+
 fn has(plan: &Plan, kind: Kind) -> bool {
     let site = |has: fn(&crate::plan::Site) -> bool| plan.sites.iter().any(has);
     match kind {
@@ -50,6 +75,7 @@ fn has(plan: &Plan, kind: Kind) -> bool {
         Kind::Remembered => plan.lives.iter().any(|life| life.remembers),
         Kind::Late => site(|site| site.begins > Time::ZERO),
         Kind::SlowDisk => site(|site| !site.slow.is_zero()),
+        Kind::ThinReturn => plan.thin.is_some(),
         Kind::Forged(forgery) => plan.attacks.iter().any(|attack| attack.forgeries.contains(&forgery)),
     }
 }
@@ -62,7 +88,8 @@ fn truth() -> Truth {
         addresses: Vec::new(),
         disk: Disk::new(geometry, Span::from_secs(1)),
     };
-    Truth { sites: vec![site], lives: vec![Life::default()], ..Truth::default() }
+    let numbers = [(site.id, 0)].into();
+    Truth { sites: vec![site], numbers, lives: vec![Life::default()], ..Truth::default() }
 }
 
 fn done(name: &str) -> SenderEvent {

@@ -24,7 +24,7 @@ pub(crate) enum Crowd {
 }
 
 /// Bytes of the UDP and IPv4 headers.
-const OVERHEAD: u16 = 28;
+pub(crate) const OVERHEAD: u16 = 28;
 
 pub(crate) fn group() -> SocketAddr {
     SocketAddr::from(([239, 255, 54, 2], 5402))
@@ -71,15 +71,19 @@ pub(crate) fn draw(draw: &mut Draw, sites: &[Site]) -> (SenderConfig, Crowd) {
     if crowd != Crowd::Unlimited && draw.chance(0.15) {
         config.pace = Pace::Window { segments: draw.log(16.0, 256.0) as u32, paced: draw.chance(0.7) };
     } else {
-        // The same as `send` on a thin link: announcements leave room for data.
-        let room = rate.time_of_bytes(300 + 8 * sites.len() as u64) * 20;
-        config.announce_interval = config.announce_interval.max(room);
-        config.late_announce_interval = config.late_announce_interval.max(room);
-        config.ask_twice = bps >= 1_000_000;
-        config.completion_interval = config.completion_interval.max(rate.time_of_bytes(100) * 4);
+        spare(&mut config, rate, sites.len());
     }
     set_rules(draw, &mut config, sites);
     (config, crowd)
+}
+
+/// Does the same as `send` on a thin link: announcements leave room for data.
+pub(crate) fn spare(config: &mut SenderConfig, rate: BitRate, listed: usize) {
+    let room = rate.time_of_bytes(300 + 8 * listed as u64) * 20;
+    config.announce_interval = config.announce_interval.max(room);
+    config.late_announce_interval = config.late_announce_interval.max(room);
+    config.ask_twice = rate.as_bps() >= 1_000_000;
+    config.completion_interval = config.completion_interval.max(rate.time_of_bytes(100) * 4);
 }
 
 fn set_group(draw: &mut Draw, config: &mut SenderConfig, crowd: Crowd, sites: &[Site]) {

@@ -55,8 +55,7 @@ impl SenderStation {
     /// Returns `true` if the summary would report `client` as complete, given the state Done.
     pub(crate) fn believes(&self, client: ClientId) -> bool {
         let draft = self.engine.config().secret.is_none();
-        let member = self.engine.members().find(|&(id, _)| id == client);
-        member.is_some_and(|(_, m)| (draft || m.is_proven()) && m.replaced.is_none())
+        self.engine.member(client).is_some_and(|m| (draft || m.is_proven()) && m.replaced.is_none())
     }
 
     /// Opens the engine on the owner's command.
@@ -80,7 +79,10 @@ impl Engine for SenderStation {
         }
         self.meter.hear(from, parcel);
         let result = self.engine.handle(now, from, &parcel.message);
-        note(&self.truth, now, "the sender", from, parcel, result);
+        let hidden = speaker(parcel).is_some_and(|client| !self.truth.borrow().tells_of_client(client));
+        if !hidden {
+            note(&self.truth, now, "the sender", from, parcel, result);
+        }
         self.drain(now);
         if let Some(client) = speaker(parcel).filter(|&client| result.is_ok() && self.believes(client)) {
             self.truth.borrow_mut().lives[self.life].accepted.insert(client);
@@ -168,9 +170,7 @@ impl ReceiverStation {
     }
 
     fn tell(&self, now: Time, line: impl FnOnce() -> String) {
-        let mut truth = self.truth.borrow_mut();
-        let label = truth.sites[self.site].label.clone();
-        truth.tell(now, || format!("{label}: {}", line()));
+        self.truth.borrow_mut().tell_of(self.site, now, line);
     }
 
     /// Answers the engine's events; `spoiled` refers to the message just handled.
@@ -314,7 +314,7 @@ impl Engine for ReceiverStation {
     fn handle(&mut self, now: Time, from: &Arrival, parcel: &Parcel) -> Result<(), Reject> {
         self.meter.hear(from, parcel);
         let result = self.engine.handle(now, from, &parcel.message);
-        if self.truth.borrow().story.is_some() {
+        if self.truth.borrow().tells_of(self.site) {
             let label = self.truth.borrow().sites[self.site].label.clone();
             note(&self.truth, now, &label, from, parcel, result);
         }
@@ -425,5 +425,6 @@ pub(crate) fn answers_from(site: usize, life: usize, draw: u64) -> SocketAddr {
 
 /// Returns the host address of a receiver.
 pub(crate) fn site_ip(site: usize) -> [u8; 4] {
-    [10, 0, 0, site as u8 + 1]
+    let host = site as u32 + 1;
+    [10, (host >> 16) as u8, (host >> 8) as u8, host as u8]
 }

@@ -4,6 +4,8 @@ use core::fmt::Write;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use crate::Drawn;
+use crate::crowds;
 use crate::kinds::{Kind, Kinds};
 use crate::parcel::Forged;
 use crate::plan::Plan;
@@ -28,16 +30,22 @@ pub(crate) fn describe(plan: &Plan) -> String {
         config.pace
     ));
     line(format!(
-        "{:?}, {:?}, {:?}, parity {} ahead {}, spread {}, group {:?}",
+        "{:?}, {:?}, {:?}, parity {} ahead {}, spread {}, turns {}, group {}",
         config.pass_wait,
         config.nak_timing,
         config.status_retry,
         config.parity_symbols,
         config.parity_ahead,
         config.backoff_window,
-        config.group
+        config.turns,
+        short(&format!("{:?}", config.group))
     ));
-    for (n, site) in plan.sites.iter().enumerate() {
+    if let Some(thin) = &plan.thin {
+        let known = config.return_rate;
+        line(format!("return of {} with a queue of {}; the sender is told {known:?}", thin.rate, thin.queue));
+    }
+    let many = plan.sites.len() > 2 * crowds::TOLD;
+    for (n, site) in plan.sites.iter().enumerate().take(if many { crowds::TOLD } else { usize::MAX }) {
         line(format!(
             "{}: {} away, loss {:.3} there and {:.3} back, disk {}, checkpoints each {}, begins {:?}",
             label(plan, n),
@@ -73,11 +81,11 @@ fn fails(plan: &Plan, look: &Look, rule: Rule) -> bool {
 }
 
 /// Finds a minimal set of fault kinds that still breaks `rule`, by switching off one at a time.
-pub(crate) fn needed(seed: u64, rule: Rule) -> (Kinds, Vec<Kind>) {
+pub(crate) fn needed(drawn: Drawn, rule: Rule) -> (Kinds, Vec<Kind>) {
     let mut kinds = Kinds::ALL;
     for kind in Kind::all() {
         let without = kinds.without(kind);
-        if fails(&Plan::draw(seed, without), &Look::default(), rule) {
+        if fails(&drawn.plan(without), &Look::default(), rule) {
             kinds = without;
         }
     }
@@ -98,7 +106,7 @@ pub(crate) fn needed_letters(plan: &Plan, rule: Rule) -> BTreeSet<Forged> {
             let mut fewer = letters.clone();
             fewer.drain(at..(at + piece).min(letters.len()));
             let only = Some(Rc::new(fewer.iter().copied().collect()));
-            if fails(plan, &Look { story: false, only }, rule) {
+            if fails(plan, &Look { only, ..Look::default() }, rule) {
                 letters = fewer;
             } else {
                 at += piece;
@@ -110,9 +118,11 @@ pub(crate) fn needed_letters(plan: &Plan, rule: Rule) -> BTreeSet<Forged> {
 }
 
 /// Returns the whole story of a seed, and `true` if no rule is broken.
-pub(crate) fn tell(seed: u64) -> (String, bool) {
-    let plan = Plan::draw(seed, Kinds::ALL);
-    let shown = world::run(&plan, &Look { story: true, only: None });
+pub(crate) fn tell(drawn: Drawn) -> (String, bool) {
+    let (seed, plan) = (drawn.seed, drawn.plan(Kinds::ALL));
+    let of =
+        world::run(&plan, &Look::default()).broken.iter().flat_map(|broken| words(&broken.what)).collect();
+    let shown = world::run(&plan, &Look { story: true, of, only: None });
     let mut text = format!("seed {seed}\n{}", describe(&plan));
     if shown.broken.is_empty() {
         text += &lines(&shown.story);
@@ -122,8 +132,8 @@ pub(crate) fn tell(seed: u64) -> (String, bool) {
     let mut rules: Vec<Rule> = shown.broken.iter().map(|broken| broken.rule).collect();
     rules.dedup();
     for rule in rules.iter().copied().collect::<BTreeSet<_>>() {
-        let (kinds, needs) = needed(seed, rule);
-        let least = Plan::draw(seed, kinds);
+        let (kinds, needs) = needed(drawn, rule);
+        let least = drawn.plan(kinds);
         let only = Rc::new(needed_letters(&least, rule));
         let needs: Vec<String> = needs.iter().map(ToString::to_string).collect();
         let _ = writeln!(
@@ -133,13 +143,25 @@ pub(crate) fn tell(seed: u64) -> (String, bool) {
             only.len()
         );
         text += &describe(&least);
-        let told = world::run(&least, &Look { story: true, only: Some(only) });
+        let of = shown.broken.iter().flat_map(|broken| words(&broken.what)).collect();
+        let told = world::run(&least, &Look { story: true, of, only: Some(only) });
         text += &lines(&told.story);
     }
     text += "\nbroken in the whole session:\n";
     text += &list(&shown.broken);
     let _ = writeln!(text, "the sender: {}", shown.end);
     (text, false)
+}
+
+/// Returns the words of a sentence, among which the labels of receivers are found.
+fn words(what: &str) -> impl Iterator<Item = String> + '_ {
+    what.split([' ', ';', ':', ',']).map(Into::into)
+}
+
+/// Returns a text without what is beyond a line or two.
+fn short(text: &str) -> String {
+    let end = text.char_indices().nth(240).map_or(text.len(), |(at, _)| at);
+    format!("{}{}", &text[..end], if end < text.len() { " ..." } else { "" })
 }
 
 fn lines(story: &[(farcast_core::Time, String)]) -> String {

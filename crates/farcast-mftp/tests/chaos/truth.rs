@@ -172,10 +172,14 @@ pub(crate) struct Site {
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) sites: Vec<Site>,
+    /// Number of the site of each client.
+    pub(crate) numbers: BTreeMap<ClientId, usize>,
     pub(crate) lives: Vec<Life>,
     pub(crate) broken: Vec<Broken>,
     /// Story of the session, if it is told.
     pub(crate) story: Option<Vec<(Time, String)>>,
+    /// Sites of which the story tells.
+    pub(crate) told: BTreeSet<usize>,
 }
 
 /// Shared reference to the truth.
@@ -188,6 +192,29 @@ impl Truth {
         }
     }
 
+    /// Returns `true` if the story tells of a site.
+    pub(crate) fn tells_of(&self, site: usize) -> bool {
+        self.story.is_some() && self.told.contains(&site)
+    }
+
+    /// Returns `true` if the story tells of a client. Strangers are always told of.
+    pub(crate) fn tells_of_client(&self, client: ClientId) -> bool {
+        self.story.is_some() && self.numbers.get(&client).is_none_or(|site| self.told.contains(site))
+    }
+
+    /// Tells what happened at a site.
+    pub(crate) fn tell_of(&mut self, site: usize, now: Time, line: impl FnOnce() -> String) {
+        if self.tells_of(site) {
+            let text = format!("{}: {}", self.sites[site].label, line());
+            self.tell(now, || text);
+        }
+    }
+
+    /// Returns the site of a client.
+    pub(crate) fn site(&self, client: ClientId) -> Option<&Site> {
+        self.numbers.get(&client).map(|&site| &self.sites[site])
+    }
+
     pub(crate) fn breaks(&mut self, now: Time, rule: Rule, what: String) {
         self.tell(now, || format!("BROKEN {rule}: {what}"));
         // One report of each kind is enough.
@@ -198,8 +225,7 @@ impl Truth {
 
     /// Returns the name of a client.
     pub(crate) fn name(&self, client: ClientId) -> String {
-        let site = self.sites.iter().find(|site| site.id == client);
-        site.map_or_else(|| format!("stranger {client}"), |site| site.label.clone())
+        self.site(client).map_or_else(|| format!("stranger {client}"), |site| site.label.clone())
     }
 
     /// Records an event of the sender in life `life`. A Done that it believes (`proven`) must be true at that time.
@@ -225,11 +251,13 @@ impl Truth {
             }
             _ => {}
         }
-        self.tell(now, || format!("sender: {event:?}"));
+        if subject(event).is_none_or(|client| self.tells_of_client(client)) {
+            self.tell(now, || format!("sender: {event:?}"));
+        }
     }
 
     fn check_done(&mut self, now: Time, client: ClientId) {
-        let Some(site) = self.sites.iter().find(|site| site.id == client) else {
+        let Some(site) = self.site(client) else {
             let what = format!("{client}, who does not exist, is Done");
             return self.breaks(now, Rule::Success, what);
         };
@@ -238,5 +266,17 @@ impl Truth {
             let what = format!("{} is Done with {held} of {all} segments", site.label);
             self.breaks(now, Rule::Success, what);
         }
+    }
+}
+
+/// Returns the receiver that an event is about.
+fn subject(event: &SenderEvent) -> Option<ClientId> {
+    match event {
+        SenderEvent::Registered { client, .. }
+        | SenderEvent::Done { client, .. }
+        | SenderEvent::Declined { client, .. }
+        | SenderEvent::Quit { client, .. }
+        | SenderEvent::Lost { client, .. } => Some(*client),
+        _ => None,
     }
 }

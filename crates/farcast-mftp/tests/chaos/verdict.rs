@@ -1,6 +1,8 @@
 //! Rules that must hold at the end of a session.
 
 use core::ops::Range;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, SenderOutcome};
@@ -38,7 +40,7 @@ fn success(world: &World, last: &Life) {
     let station = world.net.engine(world.senders[world.senders.len() - 1]);
     for (client, member) in station.engine.members() {
         let truth = world.truth.borrow();
-        let site = truth.sites.iter().find(|site| site.id == client);
+        let site = truth.site(client);
         let lacks = site.is_some_and(|site| !site.disk.verified);
         let done = member.state == farcast_mftp::MemberState::Done && station.believes(client);
         let name = truth.name(client);
@@ -68,7 +70,7 @@ fn delivery(plan: &Plan, world: &World, last: &Life) {
             breaks(world, Rule::Delivery, what);
         } else if must && plan.crowd != Crowd::Unlimited && disk.verified {
             let engine = &world.net.engine(world.senders[world.senders.len() - 1]).engine;
-            let state = engine.members().find(|(client, _)| *client == id).map(|(_, m)| m.state.clone());
+            let state = engine.member(id).map(|member| member.state.clone());
             if state != Some(farcast_mftp::MemberState::Done) || last.outcome != Some(SenderOutcome::Finished)
             {
                 let what = format!("{} has it; the sender: {end}, {state:?}", label(plan, site));
@@ -81,7 +83,9 @@ fn delivery(plan: &Plan, world: &World, last: &Life) {
 /// Returns `true` if no event excuses a receiver without the product.
 fn must_have(plan: &Plan, world: &World, last: &Life, site: usize) -> bool {
     let away = unreachable(plan, site);
-    let clean = away.is_empty() && plan.sites[site].loss == (0.0, 0.0) && is_smooth(plan);
+    // A queue without room loses what it has no room for.
+    let clean =
+        away.is_empty() && plan.sites[site].loss == (0.0, 0.0) && is_smooth(plan) && plan.thin.is_none();
     let longest = away.iter().map(|gap| gap.end.since(gap.start)).max().unwrap_or(Span::ZERO);
     let id = world.truth.borrow().sites[site].id;
     let remembered = last.verdicts.get(&id) == Some(&Verdict::Done);
@@ -157,8 +161,10 @@ const STRANGERS: (u64, u64) = (4096 + COURTESY, 512);
 
 fn octets(plan: &Plan, world: &World) {
     let truth = world.truth.borrow();
-    let honest: Vec<_> = truth.sites.iter().flat_map(|site| site.addresses.clone()).collect();
+    let honest: BTreeSet<IpAddr> =
+        truth.sites.iter().flat_map(|site| site.addresses.iter().map(SocketAddr::ip)).collect();
     drop(truth);
+    let now = world.net.now();
     let blocks = plan.config.product.size.div_ceil(u64::from(plan.config.dtu_size * plan.config.block_size));
     for (site, hosts) in world.receivers.iter().enumerate() {
         // While nothing gets through to the sender, the receiver asks each second, and the sender answers in vain.
@@ -178,7 +184,7 @@ fn octets(plan: &Plan, world: &World) {
                     && (0..world.senders.len()).all(|life| crate::settings::server(life) != peer)
             });
             let unasked: u64 = strangers.map(|(_, &(heard, sent))| sent.saturating_sub(3 * heard)).sum();
-            let seconds = world.net.now().as_secs_f64() as u64;
+            let seconds = now.as_secs_f64() as u64;
             let most = STRANGERS.0 + STRANGERS.1 * seconds;
             if unasked > most {
                 let what = format!("{} sent {unasked} octets to strangers unasked", label(plan, site));
@@ -191,7 +197,7 @@ fn octets(plan: &Plan, world: &World) {
         for (&peer, &(heard, sent)) in &station.meter.peers {
             // A claim in a receiver's name from another port of its host costs the octets of the check at the old
             // address.
-            let courtesy = if honest.iter().any(|a| a.ip() == peer.ip()) { 4000 } else { COURTESY };
+            let courtesy = if honest.contains(&peer.ip()) { 4000 } else { COURTESY };
             if !peer.ip().is_multicast() && sent > heard + courtesy {
                 breaks(world, Rule::Octets, format!("the sender sent {sent} octets to {peer} for {heard}"));
             }
@@ -212,12 +218,16 @@ fn seconds(outage: &Outage) -> u64 {
     outage.during.end.since(outage.during.start).as_millis().div_ceil(1000)
 }
 
+/// Multiple of the product that the sender may send at most, however many receivers there are.
+const MOST_TIMES: u64 = 64;
+
 /// Returns the maximum octets of DATA that the sender may send in one life, whatever is requested.
 fn data_bound(plan: &Plan) -> u64 {
     let size =
         plan.config.product.size + 44 * plan.config.product.size.div_ceil(u64::from(plan.config.dtu_size));
     let lives: u64 = plan.sites.iter().map(|site| 1 + site.restarts.len() as u64).sum();
-    size * (6 + 4 * lives) + 20_000
+    // Many receivers ask for much the same.
+    size * (6 + 4 * lives).min(MOST_TIMES) + 20_000
 }
 
 /// Returns `true` if attackers can make receivers request DTUs, or request them themselves, in a group without members.

@@ -13,9 +13,10 @@ use farcast_mftp::{Receiver, ReceiverConfig, Secret, Sender};
 use farcast_testkit::{Cut, Handle, Host, Link, Network, Setup};
 
 use crate::attacker::Attacker;
+use crate::crowds;
 use crate::grammar::{self, Known, Seen};
 use crate::parcel::{self, Forged, Parcel};
-use crate::plan::Plan;
+use crate::plan::{self, Plan};
 use crate::settings::{self, group, of_life, response_group, server};
 use crate::stations::{ReceiverStation, SenderStation, answers_from, size};
 use crate::truth::{Broken, Disk, Rule, Shared, Site, Truth, Verdict};
@@ -44,6 +45,8 @@ pub(crate) struct Shown {
 #[derive(Clone, Default)]
 pub(crate) struct Look {
     pub(crate) story: bool,
+    /// Labels of receivers that the story must tell of, where it does not tell of all.
+    pub(crate) of: BTreeSet<String>,
     /// Forged messages that are sent, if limited.
     pub(crate) only: Option<Rc<BTreeSet<Forged>>>,
 }
@@ -72,11 +75,11 @@ pub(crate) fn note_panic(info: &PanicHookInfo<'_>) {
 
 /// Runs the session of a plan and judges it.
 pub(crate) fn run(plan: &Plan, look: &Look) -> Shown {
-    let truth = Shared::new(RefCell::new(truth_of(plan, look.story)));
+    let truth = Shared::new(RefCell::new(truth_of(plan, look)));
     let seen = truth.clone();
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let mut world = World::build(plan, look, truth);
-        world.net.run_until(plan.calm + GRACE);
+        world.net.run_until(plan.calm + GRACE + crowds::time_back(plan.sites.len(), plan.thin.as_ref()) * 4);
         verdict::judge(plan, &world);
     }));
     let mut truth = seen.borrow_mut();
@@ -89,7 +92,7 @@ pub(crate) fn run(plan: &Plan, look: &Look) -> Shown {
     Shown { broken: core::mem::take(&mut truth.broken), story, end: end.unwrap_or_default() }
 }
 
-fn truth_of(plan: &Plan, story: bool) -> Truth {
+fn truth_of(plan: &Plan, look: &Look) -> Truth {
     let config = &plan.config;
     let geometry = Geometry::new(config.product.size, config.dtu_size, config.block_size).expect("valid");
     let sites = plan.sites.iter().enumerate().map(|(n, site)| Site {
@@ -99,11 +102,20 @@ fn truth_of(plan: &Plan, story: bool) -> Truth {
         disk: Disk::new(geometry, site.checkpoints),
     });
     Truth {
+        numbers: plan.sites.iter().enumerate().map(|(n, site)| (site.id, n)).collect(),
         sites: sites.collect(),
         lives: plan.lives.iter().map(|_| crate::truth::Life::default()).collect(),
         broken: Vec::new(),
-        story: story.then(Vec::new),
+        story: look.story.then(Vec::new),
+        told: told(plan, look),
     }
+}
+
+/// Returns the sites of which a story tells: all, or some of a large group.
+fn told(plan: &Plan, look: &Look) -> BTreeSet<usize> {
+    let all = plan.sites.len() <= 2 * crowds::TOLD;
+    let named = |n: &usize| *n < crowds::TOLD || look.of.contains(&label(plan, *n));
+    (0..plan.sites.len()).filter(|n| all || named(n)).collect()
 }
 
 impl World {
@@ -111,7 +123,7 @@ impl World {
         let cut = if plan.seed.is_multiple_of(8) { Cut::Random(plan.seed) } else { Cut::Whole };
         let mut net = Network::new("chaos", Setup { cut, ..Setup::plain(plan.seed) });
         net.forget();
-        net.bound(MOST_STEPS);
+        net.bound(MOST_STEPS * (1 + plan.sites.len() as u64 / 16));
         net.calm(plan.calm);
         net.corrupt_with(parcel::damage);
         net.links(Link::clean(Span::from_millis(5)));
@@ -166,6 +178,10 @@ impl World {
         self.truth.borrow_mut().tell(at, || text);
     }
 
+    fn note_of(&self, site: usize, at: Time, text: String) {
+        self.truth.borrow_mut().tell_of(site, at, || text);
+    }
+
     fn add_receivers(&mut self, plan: &Plan) {
         for (n, site) in plan.sites.iter().enumerate() {
             let mut hosts: Vec<Handle<ReceiverStation>> = Vec::new();
@@ -191,14 +207,14 @@ impl World {
                 };
                 if begins > Time::ZERO {
                     self.net.appear(begins, host);
-                    self.note(begins, format!("{} begins its life {life} at {address}", label(plan, n)));
+                    self.note_of(n, begins, format!("begins its life {life} at {address}"));
                 }
                 hosts.push(host);
             }
             for pause in &site.pauses {
                 let life = site.restarts.iter().take_while(|r| r.down.end <= pause.start).count();
                 self.net.freeze(pause.start, hosts[life], pause.end.since(pause.start), SOCKET_ROOM);
-                self.note(pause.start, format!("{} stands still until {:?}", label(plan, n), pause.end));
+                self.note_of(n, pause.start, format!("stands still until {:?}", pause.end));
             }
             self.receivers.push(hosts);
         }
@@ -218,7 +234,7 @@ impl World {
         });
         self.net.vanish(restart.down.start, host);
         let how = if emptied { "is killed, and its directory emptied" } else { "is killed" };
-        self.note(restart.down.start, format!("{} {how}", label(plan, site)));
+        self.note_of(site, restart.down.start, how.into());
     }
 
     fn add_attackers(&mut self, plan: &Plan, look: &Look) {
@@ -242,7 +258,8 @@ impl World {
             for &receiver in &self.receivers[n] {
                 for &sender in &self.senders {
                     self.net.link(sender, receiver, Link { delay: site.delay, loss: site.loss.0, ..rough });
-                    self.net.link(receiver, sender, Link { delay: site.delay, loss: site.loss.1, ..rough });
+                    let back = Link { delay: site.delay, loss: site.loss.1, narrow: plan.thin, ..rough };
+                    self.net.link(receiver, sender, back);
                 }
                 for (attack, &attacker) in plan.attacks.iter().zip(&self.attackers) {
                     self.net.link(attacker, receiver, Link::clean(attack.delay));
@@ -262,9 +279,12 @@ impl World {
                 Some(site) => site..site + 1,
                 None => 0..plan.sites.len(),
             };
-            for receiver in sites.flat_map(|site| self.receivers[site].iter()) {
+            let everybody = outage.site.is_none() && plan.attacks.is_empty();
+            let hosts = sites.flat_map(|site| self.receivers[site].iter()).map(|host| Some(host.index()));
+            let hosts: Vec<_> = if everybody { vec![None] } else { hosts.collect() };
+            for r in hosts {
                 for sender in &self.senders {
-                    let (s, r) = (Some(sender.index()), Some(receiver.index()));
+                    let s = Some(sender.index());
                     if outage.ways.0 {
                         self.net.outage(outage.during.clone(), s, r);
                     }
@@ -302,7 +322,8 @@ impl World {
                     expect_small(&truth, now, "the sender", size(&station.engine), sender);
                 });
             }
-            for &host in self.receivers.iter().flatten() {
+            // The memory of a few is that of all.
+            for &host in self.receivers.iter().step_by(1 + self.receivers.len() / crowds::MOST).flatten() {
                 let truth = self.truth.clone();
                 self.net.at(at, host, move |station: &mut ReceiverStation, now| {
                     expect_small(&truth, now, "a receiver", size(&station.engine), receiver);
@@ -334,7 +355,12 @@ fn known((_, site): (usize, &Site)) -> Known {
 
 /// Returns the name of a site.
 pub(crate) fn label(plan: &Plan, site: usize) -> String {
-    plan.sites[site].name.clone().unwrap_or_else(|| plan.sites[site].id.to_string())
+    label_of(&plan.sites[site])
+}
+
+/// Returns the name of a site.
+pub(crate) fn label_of(site: &plan::Site) -> String {
+    site.name.clone().unwrap_or_else(|| site.id.to_string())
 }
 
 /// Returns the time at which a sender stops waiting for all receivers.

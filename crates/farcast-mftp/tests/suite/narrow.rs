@@ -27,7 +27,7 @@ const DATAGRAM: u64 = 1040;
 impl PathLimits {
     fn link(self) -> Link {
         let rate = BitRate::from_bps(self.bps).expect("positive");
-        let narrow = Transmitter { rate, overhead: OVERHEAD as u16, queue: self.queue };
+        let narrow = Transmitter { rate, overhead: OVERHEAD as u16, queue: self.queue, shared: false };
         Link { narrow: Some(narrow), ..Link::lossy(self.delay, self.loss) }
     }
 

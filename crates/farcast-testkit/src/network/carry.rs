@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
 
-use super::{AgendaKey, Class, Departing, HostSlot, Incoming, Item, Network};
+use super::{AgendaKey, Class, Departing, Incoming, Item, Network};
 use crate::host::slice;
 use crate::link::{LinkState, SegmentFate};
 use crate::log::Leg;
@@ -37,26 +37,24 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     /// Returns the hosts that receive a message from `from` to `destination`.
     pub(super) fn targets(&self, from: usize, destination: SocketAddr) -> Vec<usize> {
         let group = destination.ip().is_multicast();
-        let hears = |place: &HostSlot<M>| {
-            if group { place.groups.contains(&destination.ip()) } else { place.address == destination }
-        };
+        let hosts = if group { self.groups.get(&destination.ip()) } else { self.addresses.get(&destination) };
         // A sender does not receive its own messages.
-        (0..self.places.len()).filter(|&host| host != from && hears(&self.places[host])).collect()
+        hosts.into_iter().flatten().copied().filter(|&host| host != from).collect()
     }
 
     /// Carries a run from `from` to `to`: draws the fate of each segment and puts the survivors on the agenda.
     pub(super) fn carry(&mut self, from: usize, to: usize, departure: Time, run: &Departing<M>) {
-        let (link, seed) = (self.link_between(from, to), self.setup.seed);
         let kept = self.links.remove(&(from, to));
-        let mut state = kept.unwrap_or_else(|| LinkState::new(link, seed, from, to));
+        let new = || LinkState::new(self.link_between(from, to), self.setup.seed, from, to);
+        let mut state = kept.unwrap_or_else(new);
         let trip = Trip { from, to, departure, delay: state.delay, base: state.entered, run };
         let segments = run.message.segments().get();
         let mut whole = 0;
         for segment in 0..segments {
             let drawn = state.draw();
             let at = trip.departure_of(segment);
-            let drawn = state.queue(at, run.message.wire_len(segment), drawn);
-            let drawn = self.suffer(at, from, to, drawn);
+            let wait = self.queue(&mut state, to, at, run.message.wire_len(segment));
+            let drawn = self.suffer(at, from, to, drawn).after(wait);
             let fate = self.inspect(&trip, segment, drawn);
             if fate.is_plain() {
                 whole += 1;
@@ -68,6 +66,14 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         }
         self.bring(&trip, segments - whole, whole);
         self.links.insert((from, to), state);
+    }
+
+    /// Returns the time that a segment waits for the transmitter of its link, if there is one; `None` if the queue has no
+    /// room.
+    fn queue(&mut self, state: &mut LinkState, to: usize, at: Time, len: usize) -> Option<Span> {
+        let Some(narrow) = state.link.narrow else { return Some(Span::ZERO) };
+        let free = if narrow.shared { &mut self.places[to].free } else { &mut state.free };
+        narrow.queue(at, len, free)
     }
 
     /// Logs a segment's leg and applies the filter to it.

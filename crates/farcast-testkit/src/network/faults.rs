@@ -3,6 +3,7 @@
 use core::cmp::Reverse;
 use core::fmt::Debug;
 use core::ops::Range;
+use std::collections::BTreeMap;
 
 use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
@@ -11,13 +12,8 @@ use super::{DepartureKey, Incoming, Item, Network};
 use crate::host::Handle;
 use crate::link::SegmentFate;
 
-/// Interval during which nothing from one host reaches another; `None` stands for every host.
-#[derive(Clone, Debug)]
-pub(super) struct Outage {
-    from: Option<usize>,
-    to: Option<usize>,
-    during: Range<Time>,
-}
+/// Intervals during which nothing from one host reaches another; `None` stands for every host.
+pub(super) type Outages = BTreeMap<(Option<usize>, Option<usize>), Vec<Range<Time>>>;
 
 /// State of a frozen host: arrivals wait in its socket's buffer, as long as there is room.
 pub(super) struct Frozen<M> {
@@ -41,10 +37,11 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     /// Loses everything that leaves `from` for `to` in that time; `None` stands for every host. Draws of links do not
     /// change.
     pub fn outage(&mut self, during: Range<Time>, from: Option<usize>, to: Option<usize>) {
-        self.outages.push(Outage { from, to, during });
+        self.outages.entry((from, to)).or_default().push(during);
     }
 
-    /// Makes links only delay from `at` on: they no longer lose, double, reorder or damage.
+    /// Makes links only delay from `at` on: they no longer lose, double, reorder or damage. Transmitters keep their rates
+    /// and queues.
     pub fn calm(&mut self, at: Time) {
         self.calm = at;
     }
@@ -63,12 +60,11 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
 
     /// Returns the fate of a segment that leaves at `at`, for which a link has drawn `fate`.
     pub(super) fn suffer(&self, at: Time, from: usize, to: usize, fate: SegmentFate) -> SegmentFate {
-        let hit = |outage: &Outage| {
-            outage.from.is_none_or(|host| host == from)
-                && outage.to.is_none_or(|host| host == to)
-                && outage.during.contains(&at)
-        };
-        if self.outages.iter().any(hit) {
+        let (from, to) = (Some(from), Some(to));
+        let of = |pair| self.outages.get(&pair).is_some_and(|times| times.iter().any(|t| t.contains(&at)));
+        let hit = !self.outages.is_empty()
+            && [(from, to), (from, None), (None, to), (None, None)].into_iter().any(of);
+        if hit {
             SegmentFate { copies: 0, ..fate }
         } else if at >= self.calm {
             SegmentFate::PLAIN

@@ -356,9 +356,7 @@ fn product(files: &Scanned) -> Result<&Outgoing, Error> {
 
 /// Returns the name of a receiver, or its identifier if it is not known.
 fn label(sender: &Sender, client: ClientId) -> String {
-    let mut members = sender.members();
-    let found = members.find(|(id, _)| *id == client);
-    found.map_or_else(|| client.to_string(), |(_, member)| member.label.clone())
+    sender.member(client).map_or_else(|| client.to_string(), |member| member.label.clone())
 }
 
 /// Returns the outcome of the transfer.
