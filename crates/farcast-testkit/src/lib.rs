@@ -108,6 +108,7 @@
 
 mod absent;
 pub mod browser;
+pub mod drawn;
 mod host;
 pub mod hostile;
 pub mod laws;

@@ -32,10 +32,9 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use farcast_testkit::drawn::{asked, on_all_cores, say};
 use kinds::Kinds;
 use plan::Plan;
 use truth::{Broken, Rule};
@@ -66,18 +65,6 @@ impl Drawn {
             None => Plan::draw(self.seed, kinds),
         }
     }
-}
-
-/// Returns a number that `scripts/chaos` passes.
-#[expect(clippy::disallowed_methods, reason = "a test is asked for one seed, or for many, from outside")]
-fn asked(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-fn say(text: &str) {
-    let mut out = std::io::stdout().lock();
-    // A closed output is ignored.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 #[test]
@@ -119,26 +106,6 @@ fn sessions(large: Option<usize>, seeds: u64) {
     say(&summary(seeds, &failed, large));
     say(&causes);
     assert!(failed.is_empty(), "{} of {seeds} sessions break a rule", failed.len());
-}
-
-/// Runs `job` for every number below `count`, on all cores.
-fn on_all_cores(count: u64, job: impl Fn(u64) + Sync) {
-    let next = AtomicU64::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let work = || {
-        loop {
-            let n = next.fetch_add(1, Ordering::Relaxed);
-            if n >= count {
-                return;
-            }
-            job(n);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(work);
-        }
-    });
 }
 
 /// Runs seeds, and returns those that break rules.

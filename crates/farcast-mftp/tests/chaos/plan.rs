@@ -3,10 +3,10 @@
 
 use core::ops::Range;
 
-use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, SenderConfig};
 use farcast_testkit::Transmitter;
+pub(crate) use farcast_testkit::drawn::Draw;
 
 use crate::crowds;
 use crate::kinds::{Forgery, Kind, Kinds};
@@ -129,41 +129,6 @@ mod purpose {
     pub(super) const ATTACK: u64 = 10;
     pub(super) const MOOD: u64 = 11;
     pub(super) const EARLIER: u64 = 12;
-}
-
-/// Random draws by distribution.
-pub(crate) struct Draw(pub(crate) RandomStream);
-
-impl Draw {
-    pub(crate) fn new(seed: u64, path: &[u64]) -> Self {
-        Self(RandomStream::derive(seed, path))
-    }
-
-    pub(crate) fn chance(&mut self, p: f64) -> bool {
-        self.0.chance(p)
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.0.below(n)
-    }
-
-    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.below(of.len() as u64) as usize]
-    }
-
-    /// Draws a number between two positive ones, uniformly in logarithm.
-    pub(crate) fn log(&mut self, from: f64, to: f64) -> f64 {
-        from * (to / from).powf(self.0.unit())
-    }
-
-    pub(crate) fn span(&mut self, from: f64, to: f64) -> Span {
-        Span::from_secs_f64(self.log(from, to))
-    }
-
-    /// Draws a time before `end`.
-    pub(crate) fn time(&mut self, end: Span) -> Time {
-        Time::ZERO + Span::from_secs_f64(self.0.unit() * end.as_secs_f64())
-    }
 }
 
 impl Plan {

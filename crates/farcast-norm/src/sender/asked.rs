@@ -64,7 +64,10 @@ impl Asked {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.whole.is_empty() && self.info.is_empty() && self.within.is_empty()
+        // A request whose items have all left since leaves an object here of which nothing is requested.
+        let none_within =
+            self.within.values().all(|within| within.whole.is_empty() && within.needs.is_empty());
+        self.whole.is_empty() && self.info.is_empty() && none_within
     }
 
     /// Notes a request of one receiver, as far as the requested items have been sent before. Items that the receiver

@@ -222,3 +222,18 @@ fn what_is_advertised_is_what_the_worst_lacks() {
     let (said, cut) = asked.advertise(&objects, 30);
     assert_eq!((said.len(), cut), (2, true));
 }
+
+#[test]
+fn a_request_of_which_all_has_left_since_is_no_request() {
+    let (mut objects, mut asked) = (objects(), Asked::new(3, 2));
+    drain(&mut objects);
+    let again = |count| OfBlock { fresh: 0, again: alloc::vec![Run::new(0, count).expect("a run")] };
+    let blocks = [((1, 0), again(4)), ((1, 1), again(3)), ((1, 2), again(3))].into();
+    let unheard = Unheard { infos: [1].into(), blocks };
+    let nack = [request(Form::Items, Level::OBJECT, &[(0, 0)])];
+    let parts = Check { objects: &objects, fec: FEC, parity: 2 }.parts(&nack).expect("all of it is there");
+    assert_eq!(asked.note(&parts, &objects, &unheard), 0);
+    assert!(asked.is_empty(), "the sender would wait for ever for a time to answer");
+    assert_eq!(note(&mut asked, &objects, &nack), Ok(1), "a receiver that has heard that needs it");
+    assert!(!asked.is_empty());
+}
