@@ -40,8 +40,8 @@ pub enum ConfigError {
         "sending without a rate needs receivers that register: use a closed or open-limited group, or set a rate"
     )]
     WindowWithoutMembers,
-    /// A population has no receiver, has many with one name, or has ids past the last.
-    #[error("a population needs at least one receiver, ids that go up to it, and no name")]
+    /// A population has no receiver, or has ids past the last.
+    #[error("a population needs at least one receiver, and ids that go up to it")]
     Population,
     /// A limit must not be zero.
     #[error("{0} must be above zero")]

@@ -7,7 +7,8 @@
 //!
 //! Two cases are left out, for which single receivers exist: products that are held in part beforehand, and a sender
 //! that is started again. The sender's silence is counted for all receivers together, from the last message that
-//! reached the fan-out.
+//! reached the fan-out. With [proofs](crate::proof), all receivers have one secret, other senders' announcements do not
+//! count, and what a receiver says has no limits: they bind only when a receiver says far more than it hears.
 //!
 //! | file | contents |
 //! |---|---|
@@ -16,6 +17,7 @@
 //! | `parity.rs` | receivers that hold each parity symbol |
 //! | `cohorts.rs` | receivers in the same state |
 //! | `hearing.rs` | messages other than data |
+//! | `proofs.rs` | tokens, and what receivers say when they get one |
 //! | `asking.rs` | status requests and NAKs |
 //! | `turns.rs` | turns, and the losses that receivers report |
 //! | `held_answers.rs` | answers that wait, and NAKs of other receivers that make them needless |
@@ -27,6 +29,7 @@ mod hearing;
 mod held_answers;
 mod lacking;
 mod parity;
+mod proofs;
 mod turns;
 
 use alloc::collections::VecDeque;
@@ -48,6 +51,7 @@ use data::SegmentPassage;
 use held_answers::{HeldAnswers, OverheardNak};
 use lacking::ReceiverGaps;
 use parity::PopulationParity;
+use proofs::{PopulationProofs, ReceivedGrant};
 use turns::{HeardByAll, PopulationTurns};
 
 /// Messages of a population of MFTP.
@@ -63,6 +67,8 @@ pub struct Population {
     lacking: ReceiverGaps,
     /// Parity that receivers hold; `None` for a transmission without parity.
     parity: Option<PopulationParity>,
+    /// Proofs; `None` if either side has none.
+    proofs: Option<PopulationProofs>,
     held: Vec<HeldAnswers>,
     turns: PopulationTurns,
     heard: HeardByAll,
@@ -87,13 +93,13 @@ pub struct Population {
 
 impl Population {
     /// Creates `receivers` receivers that listen. Receiver n has the id of `config` plus n; `config.seed` is the seed
-    /// of the random waits of all.
+    /// of the random waits of all. If `config` has a name, all register with that name, each with its own id.
     ///
     /// # Errors
-    /// Returns the first setting that cannot work; a name cannot belong to many receivers.
+    /// Returns the first setting that cannot work.
     pub fn new(config: ReceiverConfig, receivers: u32) -> Result<Self, ConfigError> {
         config.check()?;
-        if receivers == 0 || config.name.is_some() || config.id.0.checked_add(receivers).is_none() {
+        if receivers == 0 || config.id.0.checked_add(receivers).is_none() {
             return Err(ConfigError::Population);
         }
         let n = receivers as usize;
@@ -105,6 +111,7 @@ impl Population {
             cohorts: Cohorts::new(receivers),
             lacking: ReceiverGaps::new(0, 0),
             parity: None,
+            proofs: None,
             held: Vec::new(),
             turns: PopulationTurns::new(receivers),
             heard: HeardByAll::new(receivers),
@@ -171,6 +178,10 @@ impl Population {
                 self.overhear(now, octets, heard, channel);
                 1
             }
+            Body::Grant(grant) => {
+                self.grant(now, from, ReceivedGrant { message, grant }, channel);
+                1
+            }
             // Other messages of receivers concern no receiver.
             Body::Registration(_) | Body::Ack(_) | Body::Done(_) | Body::Quit(_) => {
                 let passage = SegmentPassage::of(now, from, message, channel);
@@ -232,10 +243,13 @@ impl Population {
         ClientId(self.config.id.0 + receiver)
     }
 
-    /// Sends `body` from one receiver.
+    /// Sends `body` from one receiver, with its proof if it has a token.
     fn say(&mut self, at: Time, receiver: u32, body: Body) {
         let Some(terms) = &self.terms else { return };
-        let message = Message::new(terms.transmission, body);
+        let mut message = Message::new(terms.transmission, body);
+        if let Some(proofs) = &self.proofs {
+            message = proofs.prove(receiver, message);
+        }
         let to = terms.answers_to(&message.body);
         let transmit = Transmit::new(message, to);
         self.feedback.push_back((at, Feedback::Each { receiver, transmit }));

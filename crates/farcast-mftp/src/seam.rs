@@ -133,7 +133,7 @@ impl Delivery for Message {
     }
 
     fn is_set_up(&self) -> bool {
-        matches!(self.body, Body::Announce(_) | Body::Registration(_))
+        matches!(self.body, Body::Announce(_) | Body::Registration(_) | Body::Grant(_))
     }
 }
 

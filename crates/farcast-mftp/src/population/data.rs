@@ -9,8 +9,9 @@ use farcast_delivery::Channel;
 use super::Population;
 use super::cohorts::{CohortId, FINISHED};
 use super::parity::{Reach, SymbolId};
+use super::proofs::seconds;
 use crate::message::{Body, Data, Done, Message};
-use crate::receiver::control::{Action, Control};
+use crate::receiver::control::Action;
 use crate::receiver::delivery::DataPart;
 
 /// Run of datagrams that passes the fan-out.
@@ -313,15 +314,17 @@ impl Population {
 
     pub(super) fn say_done(&mut self, at: Time, receiver: u32) {
         let Some(terms) = &self.terms else { return };
-        let began =
-            self.cohorts.control(self.cohorts.of(receiver)).map_or(at, |control: &Control| control.began);
+        let duration_s = self.cohorts.control(self.cohorts.of(receiver)).map_or(0, |c| seconds(at, c));
         let done = Done {
             server: terms.server,
             client: self.id(receiver),
             naked_dtus: self.naked[receiver as usize],
-            duration_s: u32::try_from(at.since(began).as_nanos() / 1_000_000_000).unwrap_or(u32::MAX),
+            duration_s,
             round: self.round_of(receiver),
         };
+        if let Some(proofs) = &mut self.proofs {
+            proofs.note_report(receiver, &done);
+        }
         self.say(at, receiver, Body::Done(done));
     }
 }

@@ -8,6 +8,7 @@ use farcast_core::{Span, Time};
 use super::cohorts::{CohortId, FINISHED, GONE};
 use super::lacking::ReceiverGaps;
 use super::parity::PopulationParity;
+use super::proofs::PopulationProofs;
 use super::{Channel, Population};
 use crate::config::Waiter;
 use crate::event::ReceiverOutcome;
@@ -27,11 +28,17 @@ impl Population {
         if message.transmission != terms.transmission || from.source != terms.source {
             return;
         }
+        if self.proofs.as_ref().is_some_and(|proofs| !proofs.believes_end(message)) {
+            return;
+        }
         self.last_heard = now;
         match &message.body {
             Body::StatusRequest(m) => {
                 if let Some(hosts) = &m.hosts {
                     self.pass_over_all_but(hosts);
+                }
+                if m.turn.is_none() {
+                    self.report_again_all(now);
                 }
                 let mut asked = false;
                 for cohort in self.cohorts.ids() {
@@ -115,7 +122,7 @@ impl Population {
         true
     }
 
-    fn index(&self, id: ClientId) -> Option<u32> {
+    pub(super) fn index(&self, id: ClientId) -> Option<u32> {
         id.0.checked_sub(self.config.id.0).filter(|&n| n < self.receivers)
     }
 
@@ -127,6 +134,7 @@ impl Population {
             let Ok(terms) = Terms::new(from, transmission, m, &self.config) else { return };
             self.lacking = ReceiverGaps::new(self.receivers, terms.geometry().segments());
             self.parity = PopulationParity::new(self.receivers, &terms, &self.config);
+            self.proofs = PopulationProofs::new(now, self.receivers, self.config.secret, &terms, m);
             self.terms = Some(terms);
         }
         let Some(terms) = &self.terms else { return };
@@ -190,6 +198,10 @@ impl Population {
         for &(id, standing) in m.hosts.as_deref().unwrap_or(&[]) {
             let heard = |receiver: &u32| self.lost.binary_search(receiver).is_err();
             let Some(receiver) = self.index(id).filter(heard) else { continue };
+            // A sender that has not granted a token has not heard this receiver, although its list has it.
+            if !self.is_settled(receiver) {
+                continue;
+            }
             let control = self.cohorts.control(self.cohorts.of(receiver)).filter(|control| !control.accepted);
             let Some(mut control) = control.filter(|_| standing == HostState::Accepted).cloned() else {
                 continue;
@@ -214,8 +226,11 @@ impl Population {
             };
             let cohort = self.cohorts.of(receiver);
             let Some(mut control) = self.cohorts.control(cohort).cloned() else { continue };
-            if matches!(control.completion(now, m, true, &self.config), Action::End(_)) {
-                self.cohorts.shift(receiver, FINISHED);
+            // Nobody can have confirmed a report that could not yet be proved.
+            if self.is_settled(receiver)
+                && matches!(control.completion(now, m, true, &self.config), Action::End(_))
+            {
+                self.finish(now, receiver);
             }
         }
         for cohort in self.cohorts.ids() {
@@ -251,9 +266,13 @@ impl Population {
                 }
             }
             Action::End(outcome) => {
-                let to = if matches!(outcome, ReceiverOutcome::Complete { .. }) { FINISHED } else { GONE };
+                let complete = matches!(outcome, ReceiverOutcome::Complete { .. });
                 for receiver in members {
-                    self.cohorts.shift(receiver, to);
+                    if complete {
+                        self.finish(now, receiver);
+                    } else {
+                        self.cohorts.shift(receiver, GONE);
+                    }
                 }
             }
         }
@@ -294,11 +313,13 @@ impl Population {
         }
     }
 
-    /// Registers and reports the complete product by one message.
+    /// Registers and reports the complete product by one message, which does not report before a token has come.
     pub(super) fn register_complete(&mut self, now: Time, receiver: u32) {
         if let Some(mut registration) = self.registration(receiver) {
-            registration.complete = Some(0);
-            (registration.heard, registration.segments_held) = (None, None);
+            if self.is_settled(receiver) {
+                registration.complete = Some(0);
+                (registration.heard, registration.segments_held) = (None, None);
+            }
             self.say(now, receiver, Body::Registration(registration));
         }
     }
@@ -310,6 +331,8 @@ impl Population {
         let held =
             if heard.is_some() { 0 } else { terms.geometry().segments() - self.lacking.count(receiver) };
         Some(Registration {
+            name: self.config.name.clone(),
+            nonce: self.proofs.as_ref().and_then(PopulationProofs::nonce),
             segments_held: Some(held).filter(|&held| held > 0),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             heard,

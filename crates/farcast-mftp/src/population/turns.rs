@@ -244,6 +244,9 @@ impl Population {
     }
 
     fn takes_turns(&self, receiver: u32) -> bool {
-        self.cohorts.control(self.cohorts.of(receiver)).is_some_and(Control::speaks_by_turns)
+        match self.cohorts.control(self.cohorts.of(receiver)) {
+            Some(control) => control.speaks_by_turns(),
+            None => self.proofs.as_ref().is_some_and(|proofs| proofs.finished_by_turns(receiver)),
+        }
     }
 }

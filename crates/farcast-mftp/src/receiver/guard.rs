@@ -35,7 +35,7 @@ const MEMBER: u64 = 8 << 10;
 
 /// Evidence about the sender of a session.
 #[derive(Clone, Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     /// Digest of the announcement that the receiver believes.
     terms: Proof,
     /// Time since which it does.
@@ -60,7 +60,8 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    pub(super) fn new(now: Time, secret: Option<Secret>, of: &Terms, m: &Announce) -> Self {
+    /// Creates the evidence of an announcement, which nothing has proved yet.
+    pub(crate) fn new(now: Time, secret: Option<Secret>, of: &Terms, m: &Announce) -> Self {
         let nonce = secret.filter(|_| m.commitment.is_some());
         let nonce = nonce.map(|secret| secret.nonce(of.transmission, of.source));
         Self {
@@ -104,12 +105,12 @@ impl Guard {
     }
 
     /// Returns `true` if `proof` shows that a token is from the host that announces this session.
-    fn is_grant(&self, proof: Option<Proof>) -> bool {
+    pub(crate) fn is_grant(&self, proof: Option<Proof>) -> bool {
         self.nonce.is_some_and(|nonce| proof == Some(grant(nonce, self.terms)))
     }
 
     /// Returns the nonce of a registration, which the answer must repeat.
-    pub(super) fn nonce(&self) -> Option<Proof> {
+    pub(crate) fn nonce(&self) -> Option<Proof> {
         self.nonce
     }
 
@@ -119,9 +120,8 @@ impl Guard {
     }
 
     /// Adds the receiver's proof to `message`, if it has a token.
-    pub(super) fn prove(&self, mut message: Message) -> Message {
-        message.proof = self.token.map(|token| token.prove(&message));
-        message
+    pub(super) fn prove(&self, message: Message) -> Message {
+        proved(message, self.token)
     }
 
     /// Returns `true` if `proof` repeats the nonce, where there is one. Only a host that has seen the registration can
@@ -138,7 +138,7 @@ impl Guard {
 
     /// Rejects a message that ends the session, for everyone or for this receiver, unless it is proved to be the
     /// sender's.
-    pub(super) fn check_end(&self, message: &Message) -> Result<(), Reject> {
+    pub(crate) fn check_end(&self, message: &Message) -> Result<(), Reject> {
         let shown = match &message.body {
             Body::Abort(m) if m.hosts.is_some() => self.is_answer(message.proof),
             Body::Abort(_) | Body::End(_) => self.is_end(message.transmission, message.proof),
@@ -207,6 +207,12 @@ impl Guard {
         self.said += if enough { octets } else { 0 };
         enough
     }
+}
+
+/// Returns `message` with the proof of `token`, if there is one.
+pub(crate) fn proved(mut message: Message, token: Option<Token>) -> Message {
+    message.proof = token.map(|token| token.prove(&message));
+    message
 }
 
 /// Allowance of octets to senders without credit.

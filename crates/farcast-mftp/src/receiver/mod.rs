@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `control.rs` | decisions that do not depend on segments, also used by a population |
 //! | `session.rs` | state of the current transmission |
-//! | `guard.rs` | evidence of the sender's identity, and limits on answers |
+//! | `guard.rs` | evidence of the sender's identity, also used by a population, and limits on answers |
 //! | `joining.rs` | announcements, registration |
 //! | `rivals.rs` | other transmissions that are announced meanwhile |
 //! | `ended.rs` | transmissions that are over |
@@ -19,7 +19,7 @@ mod comparing;
 pub(crate) mod control;
 pub(crate) mod delivery;
 mod ended;
-mod guard;
+pub(crate) mod guard;
 mod joining;
 mod losses;
 pub(crate) mod parity;

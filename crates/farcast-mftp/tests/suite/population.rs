@@ -7,10 +7,12 @@ use farcast_core::random::RandomStream;
 use farcast_core::{Among, Bitmap, Losses, Run, Time};
 use farcast_delivery::{Channel, Feedback};
 use farcast_mftp::message::{
-    Announce, AnnounceOptions, Completion, Data, DataKind, GroupModel, Nak, StatusRequest, StatusType,
+    Abort, Announce, AnnounceOptions, Completion, Data, DataKind, End, Grant, GroupModel, HostState, Nak,
+    StatusRequest, StatusType,
 };
 use farcast_mftp::{
-    Body, ClientId, Message, Population, Receiver, ReceiverConfig, ReceiverEvent, Turn, Waits,
+    Body, ClientId, Message, Population, Proof, Receiver, ReceiverConfig, ReceiverEvent, Secret, Token, Turn,
+    Waits,
 };
 
 const RECEIVERS: u32 = 6;
@@ -49,7 +51,15 @@ fn turn(random: &mut RandomStream) -> Turn {
     Turn { round: random.below(3) as u16, spread_ms: [0, 3][random.below(2) as usize], first, last }
 }
 
-fn announce(window: Option<u32>, model: GroupModel, turn: Option<Turn>) -> Message {
+/// Session of one kind: receivers may take turns, and may have proofs.
+#[derive(Clone, Copy)]
+struct Kind {
+    turns: bool,
+    proofs: bool,
+}
+
+fn announce(window: Option<u32>, kind: Kind, turn: Option<Turn>) -> Message {
+    let model = if kind.turns { GroupModel::OpenLimited } else { GroupModel::OpenUnlimited };
     let options =
         AnnounceOptions { model, stay_in_group: false, restart: false, overwrite: false, late_entry: true };
     let announce = Announce {
@@ -72,13 +82,32 @@ fn announce(window: Option<u32>, model: GroupModel, turn: Option<Turn>) -> Messa
         backoff_window_ms: window,
         product_id: None,
         parity_symbols: Some(SYMBOLS),
-        commitment: None,
+        commitment: kind.proofs.then_some(Proof([7; 8])),
     };
     Message::new(1, Body::Announce(Box::new(announce)))
 }
 
-/// Returns a random message: a DTU or symbol, at any time and repeatedly, a request, or a NAK of another group.
-fn any(random: &mut RandomStream, turns: bool) -> Message {
+/// Returns a message that an announcement with proofs does not believe: an end without its key, or a false token.
+fn forged(random: &mut RandomStream) -> Message {
+    let body = match random.below(4) {
+        0 => Body::End(End { server: server(), response: server() }),
+        1 => Body::Abort(Abort { reason: 1, hosts: None, text: None }),
+        2 => Body::Completion(Completion { hosts: None, turn: None }),
+        _ => {
+            let client = ClientId(1 + random.below(RECEIVERS.into()) as u32);
+            Body::Grant(Grant { client, token: Token([3; 16]) })
+        }
+    };
+    Message { transmission: 1, body, proof: random.chance(0.5).then_some(Proof([7; 8])) }
+}
+
+/// Returns a random message: a DTU or symbol, at any time and repeatedly, a request, or a NAK of another group. With
+/// proofs it may be forged.
+fn any(random: &mut RandomStream, kind: Kind) -> Message {
+    if kind.proofs && random.chance(0.1) {
+        return forged(random);
+    }
+    let turns = kind.turns;
     let block = random.below(2) as u32;
     let len = if block == 0 { BLOCK } else { SEGMENTS - BLOCK };
     let pass = 1 + random.below(2) as u32;
@@ -166,12 +195,13 @@ fn said_of(population: &mut Population, said: &mut Said) {
 }
 
 /// Returns the completion times and all messages, of single receivers and of the population.
-fn play(seed: u64, turns: bool) -> [(Vec<Time>, Said); 2] {
+fn play(seed: u64, kind: Kind) -> [(Vec<Time>, Said); 2] {
     let mut random = RandomStream::derive(seed, &[]);
     let config = ReceiverConfig {
         // Some have no room for parity of both blocks.
         parity_memory_bytes: [1 << 20, 1500, 700][random.below(3) as usize],
         waits: Waits::ByReceiver,
+        secret: kind.proofs.then_some(Secret([2; 32])),
         ..ReceiverConfig::new(ClientId(1), 5402)
     };
     let alone = |number| {
@@ -191,11 +221,17 @@ fn play(seed: u64, turns: bool) -> [(Vec<Time>, Said); 2] {
     let probability = [0.0, 0.1, 0.4][random.below(3) as usize];
     for step in 0..150 {
         let now = Time::from_nanos(1_000_000 * step);
-        let message = if step % if turns { 10 } else { 50 } == 0 {
-            let turn = (turns && random.chance(0.8)).then(|| turn(&mut random));
-            announce(window, if turns { GroupModel::OpenLimited } else { GroupModel::OpenUnlimited }, turn)
+        let message = if step % if kind.turns { 10 } else { 50 } == 0 {
+            let turn = (kind.turns && random.chance(0.8)).then(|| turn(&mut random));
+            let mut message = announce(window, kind, turn);
+            if let (Body::Announce(announce), true) = (&mut message.body, kind.proofs) {
+                // No receiver has a token, so none believes that it is accepted.
+                let listed = (1..=RECEIVERS).filter(|_| random.chance(0.5));
+                announce.hosts = Some(listed.map(|n| (ClientId(n), HostState::Accepted)).collect());
+            }
+            message
         } else {
-            any(&mut random, turns)
+            any(&mut random, kind)
         };
         let lost: Vec<u32> = (0..RECEIVERS).filter(|_| random.chance(probability)).collect();
         for engine in &mut engines {
@@ -224,7 +260,7 @@ fn play(seed: u64, turns: bool) -> [(Vec<Time>, Said); 2] {
 fn whatever_is_sent_a_population_does_what_single_receivers_do() {
     let (mut complete, mut said) = (0, 0);
     for seed in 0..4000 {
-        let [apart, together] = play(seed, seed % 2 == 0);
+        let [apart, together] = play(seed, Kind { turns: seed % 2 == 0, proofs: seed % 4 > 1 });
         assert_eq!(apart.0, together.0, "seed {seed}");
         for (one, other) in apart.1.iter().zip(&together.1) {
             assert_eq!(one, other, "seed {seed}");

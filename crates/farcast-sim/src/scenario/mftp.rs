@@ -45,7 +45,8 @@ pub fn receivers(receiver: ReceiverConfig, receivers: u32, engines: bool) -> sta
 
 impl Scenario {
     /// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
-    /// `document` holds alone. Addresses and identities are the simulator's own.
+    /// `document` holds alone. Addresses, identities and secrets are the simulator's own; there are proofs if `sender`
+    /// has a secret.
     ///
     /// # Errors
     /// The first mistake in the link.

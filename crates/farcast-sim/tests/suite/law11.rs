@@ -1,16 +1,18 @@
 //! Law 11: a population equals N single engines, to the nanosecond and the NAK count, on the same losses. Law 9:
 //! cutting runs anywhere changes nothing.
 
+mod fate;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farcast_core::random::RandomStream;
 use farcast_core::stage::{Frame, Port};
-use farcast_core::{Among, BitRate, Losses, Span, Time};
+use farcast_core::{BitRate, Span, Time};
 use farcast_link::pipe::{Pipe, PipeConfig};
 use farcast_mftp::{
-    Body, ClientId, Group, Invited, Message, NakTiming, Pace, PassWait, Product, ReceiverConfig,
+    Body, ClientId, Group, Invited, Message, NakTiming, Pace, PassWait, Product, ReceiverConfig, Secret,
     SenderConfig, SenderEvent, StatusRetry, Waits,
 };
 use farcast_sim::scenario::mftp::{self, Mftp, receiver_id};
@@ -19,81 +21,7 @@ use farcast_sim::star::{
     StarConfig, Tally,
 };
 
-/// Losses that depend only on the receiver and the number of the frame, so that they are the same for each caller.
-#[derive(Clone, Debug)]
-struct Fate {
-    seed: u64,
-    probability: f64,
-    receivers: u32,
-    /// Frames so far: of the channel, or of each receiver on its own return path.
-    frames: Vec<u64>,
-    own: bool,
-    /// Number of consecutive frames with the same fate, and number of receivers with the same fate.
-    burst: u64,
-    cluster: u32,
-    /// Number of lost status requests, counted for each receiver.
-    requests_lost: Arc<AtomicU64>,
-}
-
-/// Octets of a status request on the link; no other message here has this length.
-const REQUEST_OCTETS: u64 = 80;
-
-impl Fate {
-    fn channel(seed: u64, probability: f64, receivers: u32) -> Self {
-        Self {
-            seed,
-            probability,
-            receivers,
-            frames: vec![0],
-            own: false,
-            burst: 1,
-            cluster: 1,
-            requests_lost: Arc::default(),
-        }
-    }
-
-    fn own(seed: u64, probability: f64, receivers: u32) -> Self {
-        Self {
-            seed,
-            probability,
-            receivers,
-            frames: vec![0; receivers as usize],
-            own: true,
-            burst: 1,
-            cluster: 1,
-            requests_lost: Arc::default(),
-        }
-    }
-
-    fn loses(&self, receiver: u32, frame: u64) -> bool {
-        RandomStream::derive(self.seed, &[u64::from(receiver / self.cluster), frame / self.burst]).unit()
-            < self.probability
-    }
-}
-
-impl Losses for Fate {
-    fn draw(&mut self, _now: Time, octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
-        let all: Vec<u32> = (0..self.receivers).collect();
-        let receivers = if let Among::These(list) = among { list } else { &all };
-        for &receiver in receivers {
-            let frame = self.frames[if self.own { receiver as usize } else { 0 }];
-            if self.loses(receiver, frame) {
-                lost.push(receiver);
-                self.requests_lost.fetch_add(u64::from(octets == REQUEST_OCTETS), Ordering::Relaxed);
-            }
-            if self.own {
-                self.frames[receiver as usize] += 1;
-            }
-        }
-        if !self.own {
-            self.frames[0] += 1;
-        }
-    }
-
-    fn is_memoryless(&self) -> bool {
-        true
-    }
-}
+use fate::Fate;
 
 /// Session with drawn settings.
 #[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
@@ -129,6 +57,7 @@ struct Case {
     sealed: bool,
     /// Rate of the return in bit/s, with which receivers take turns.
     turns: Option<u64>,
+    proofs: bool,
 }
 
 impl Case {
@@ -171,6 +100,7 @@ impl Case {
             overheard: false,
             sealed: false,
             turns: None,
+            proofs: false,
         }
     }
 
@@ -235,6 +165,21 @@ impl Case {
         Self { sealed: true, forward_loss: case.forward_loss.min(0.3), ..case }
     }
 
+    /// Draws a session of any kind with proofs.
+    fn draw_with_proofs(seed: u64) -> Self {
+        let kinds = [
+            Self::draw,
+            Self::draw_with_parity,
+            Self::draw_with_spread,
+            Self::draw_with_turns,
+            Self::draw_sealed,
+        ];
+        let case = kinds[seed as usize % kinds.len()](seed);
+        // Where nobody registers, nothing but the end is proved.
+        let model = if case.model == 0 && !seed.is_multiple_of(4) { 1 } else { case.model };
+        Self { proofs: true, model, ..case }
+    }
+
     fn seal(self) -> SealConfig {
         SealConfig {
             listed: self.receivers + 2,
@@ -269,6 +214,7 @@ impl Case {
         config.repeat_small_passes = self.small_twice;
         config.backoff_window = self.window;
         config.turns = self.turns.is_some();
+        config.secret = self.proofs.then_some(Secret([1; 32]));
         config.return_rate = self.turns.and_then(BitRate::from_bps);
         if self.overheard {
             config.response = "239.255.54.9:5402".parse().unwrap();
@@ -281,6 +227,7 @@ impl Case {
         let n = self.receivers;
         let mut receiver = ReceiverConfig::new(ClientId(1), 5402);
         receiver.keep_early_data = self.keep_early_data;
+        receiver.secret = self.proofs.then_some(Secret([2; 32]));
         // A population counts silence for all its receivers together, so no receiver's patience may end here.
         receiver.patience = Span::from_secs(100_000);
         (receiver.parity_memory_bytes, receiver.waits) = (self.parity_memory, Waits::ByReceiver);
@@ -336,6 +283,8 @@ struct Story {
     requests_lost: u64,
     /// NAKs that engines did not send because they had heard the same.
     suppressed: u64,
+    /// Messages that engines did not send because of the limits on answers.
+    unsaid: u64,
     /// Messages of receivers, with their times, where nothing was merged.
     said: Vec<(Time, u32, String)>,
 }
@@ -375,7 +324,8 @@ impl Observer<Mftp> for Story {
     }
 
     fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
-        self.said.push((at, receiver, format!("{:?}", frame.message.body)));
+        let Message { body, proof, .. } = &frame.message;
+        self.said.push((at, receiver, format!("{body:?} {proof:?}")));
         self.naks.0 += u64::from(matches!(frame.message.body, Body::Nak(_)));
     }
 
@@ -423,12 +373,15 @@ fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
         members: members.map(|(id, m)| (id, m.lost_dtus, m.naks, m.held)).collect(),
         seal: star.seal_counts().copied(),
     };
-    let suppressed = match &group.kind {
-        Kind::Engines(stations) => stations.iter().map(|station| station.engine.stats().suppressed).sum(),
-        Kind::Population { .. } => 0,
+    let (suppressed, unsaid) = match &group.kind {
+        Kind::Engines(stations) => {
+            let stats = || stations.iter().map(|station| station.engine.stats());
+            (stats().map(|one| one.suppressed).sum(), stats().map(|one| one.unsaid).sum())
+        }
+        Kind::Population { .. } => (0, 0),
     };
     drop(star);
-    story.suppressed = suppressed;
+    (story.suppressed, story.unsaid) = (suppressed, unsaid);
     story.requests_lost = requests_lost.load(Ordering::Relaxed);
     story.sent.sort();
     (outcome, story)
@@ -558,10 +511,47 @@ fn so_it_does_sealed() {
 }
 
 #[test]
+fn so_it_does_with_proofs() {
+    let (mut granted, mut again, mut complete, mut ties, mut limited) = (0u64, 0u64, 0u64, 0u64, 0u64);
+    for seed in 0..SESSIONS {
+        let case = Case::draw_with_proofs(seed);
+        let alone = play(case, false, Cut::Whole);
+        let together = play(case, true, Cut::Whole);
+        if alone.1.is_tied(&together.1) {
+            ties += 1;
+            continue;
+        }
+        if alone.1.unsaid > 0 {
+            limited += 1;
+            continue;
+        }
+        compare(case, &alone, &together, "engines and population with proofs");
+        if case.model > 0 {
+            assert_eq!(alone.1.said, together.1.said, "seed {seed}: {case:?}");
+        }
+        let grants = alone.1.sent.iter().filter(|(_, what)| what.starts_with("Grant")).count();
+        granted += u64::from(grants > 0);
+        again += u64::from(grants > case.receivers as usize);
+        complete += u64::from(alone.0.completed.iter().all(|&at| at != Time::NEVER));
+    }
+    assert!(granted > SESSIONS / 2 && again > SESSIONS / 10, "{granted} {again}");
+    assert!(
+        complete > SESSIONS / 2 && ties < SESSIONS / 10 && limited < SESSIONS / 20,
+        "{complete} {ties} {limited}"
+    );
+}
+
+#[test]
 fn cutting_runs_changes_nothing() {
-    let kinds = [Case::draw, Case::draw_with_parity, Case::draw_with_spread, Case::draw_sealed];
+    let kinds = [
+        Case::draw,
+        Case::draw_with_parity,
+        Case::draw_with_spread,
+        Case::draw_sealed,
+        Case::draw_with_proofs,
+    ];
     for seed in 0..800 {
-        let case = kinds[seed as usize % 4](seed);
+        let case = kinds[seed as usize % kinds.len()](seed);
         let whole = play(case, true, Cut::Whole);
         compare(case, &whole, &play(case, true, Cut::One), "whole runs and packets");
         compare(case, &whole, &play(case, true, Cut::Random(seed)), "whole runs and runs cut at random");

@@ -160,8 +160,10 @@ fn every_loss_process_loses_about_what_it_should() {
 fn receivers_that_have_joined_before_all_take_part() {
     for group in ["protocol.group=open_limited", "protocol.group=closed", "protocol.group=open_unlimited"] {
         for engines in ["engines=false", "engines=true"] {
-            let all = once(PIPE, &["receivers=30", "link.forward.per=0.05", group, engines]);
-            assert_eq!(transfer(&all).incomplete, 0, "{group} {engines}");
+            for proofs in ["protocol.proofs=false", "protocol.proofs=true"] {
+                let all = once(PIPE, &["receivers=30", "link.forward.per=0.05", group, engines, proofs]);
+                assert_eq!(transfer(&all).incomplete, 0, "{group} {engines} {proofs}");
+            }
         }
     }
 }
@@ -341,6 +343,39 @@ fn groups_that_register_complete_over_lossy_links() {
 }
 
 #[test]
+fn proofs_and_names_cost_their_octets() {
+    let back = |settings: &[&str]| {
+        let own = [
+            "protocol.group=open_limited",
+            "protocol.setup=simulated",
+            "protocol.start_receivers=10",
+            "protocol.done_retry=1 h",
+        ];
+        let one = once(PIPE, &[&own, settings].concat());
+        assert_eq!(one.transfer.as_ref().unwrap().confirmed, 10, "{settings:?}");
+        (one.back.datagrams, one.back.octets)
+    };
+    for engines in ["engines=false", "engines=true"] {
+        let (plain, of_plain) = back(&[engines]);
+        // Without losses each receiver sends a registration and a Done, and the Done again for the request that ends the
+        // pass.
+        assert_eq!(plain, 30, "{engines}");
+        let (proved, of_proved) = back(&[engines, "protocol.proofs=true"]);
+        // It registers again as soon as it has its token, and for the announcement behind it, which cannot confirm it.
+        assert_eq!(proved, 50, "{engines}");
+        // A nonce or a proof takes 12 octets: registrations have a nonce, and all messages but the first a proof.
+        let registration = 28 + 44;
+        let more = 10 * (2 * registration + 3 * 12 + 4 * 12);
+        assert_eq!(of_proved - of_plain, more, "{engines}");
+        // A name takes 4 octets and its own, in whole words; a buffer takes 8.
+        let (named, of_named) = back(&[engines, "protocol.proofs=true", "protocol.name_length=11"]);
+        assert_eq!((named, of_named - of_proved), (proved, 30 * 16), "{engines}");
+        let (held, of_held) = back(&[engines, "protocol.proofs=true", "protocol.receive_buffer=16 MiB"]);
+        assert_eq!((held, of_held - of_proved), (proved, 30 * 8), "{engines}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_one_sentence() {
     for (settings, expected) in [
         (
@@ -364,6 +399,10 @@ fn what_cannot_be_is_refused_in_one_sentence() {
         (
             &["link.forward.queue=1 kB", "link.forward.queue_packets=3"],
             "--set link.forward.queue_packets=3: link.forward.queue_packets: queue limits the queue already; one of the two",
+        ),
+        (
+            &["protocol.receive_buffer=0 B"],
+            "--set protocol.receive_buffer=0 B: protocol.receive_buffer: no receiver can report it; 1 B to ",
         ),
     ] {
         let said = error(PIPE, settings);

@@ -78,6 +78,11 @@ impl SendMftp {
         dtu.min(datagram_to(job, self.to.private))
     }
 
+    /// Returns `true` if the sender and its receivers prove the origin of their messages. Receivers of the draft cannot.
+    pub fn has_proofs(&self, job: &SendJob) -> bool {
+        !job.group.draft
+    }
+
     /// Returns the configuration for sending `files` from `server`.
     ///
     /// # Errors
@@ -219,7 +224,7 @@ impl SendProtocol for SendMftp {
         // Until it has ended well, receivers may have a part.
         self.known.insert(Known::load(self.to.private)).add(&files.name, true);
         self.state = Some(state);
-        let secret = if job.group.draft { None } else { Some(Secret(random_secret()?)) };
+        let secret = if self.has_proofs(job) { Some(Secret(random_secret()?)) } else { None };
         Ok(Box::new(move |server| {
             let mut sender =
                 Sender::new(SenderConfig { server, response: server, secret, early_data, ..config })?;

@@ -4,6 +4,7 @@ use farcast_core::BitRate;
 use farcast_delivery::{Forecast, Forecasting as _, Protocol};
 use farcast_lab::replications::Memory;
 use farcast_lab::shipped;
+use farcast_mftp::{Secret, SenderConfig};
 use farcast_scenario::Document;
 use farcast_sim::advice::{Naming, over_return};
 use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
@@ -27,6 +28,9 @@ mod one_way;
 
 /// Random seed of all predictions: the same command predicts the same.
 const SEED: u64 = 1;
+
+/// Placeholder for the secret of a sender with proofs, which the simulation replaces.
+const NO_SECRET: Secret = Secret([0; 32]);
 
 const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
 const HOW_MANY_REGISTER: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --wait-for";
@@ -145,7 +149,8 @@ impl Predict for SendMftp {
             (0, None) => return Err(Failure::usage(HOW_MANY_REGISTER)),
             (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
         };
-        let config = self.configured(job, files, self.basis().to)?;
+        let secret = self.has_proofs(job).then_some(NO_SECRET);
+        let config = SenderConfig { secret, ..self.configured(job, files, self.basis().to)? };
         let seal = sealed(self, self.keys_in(job));
         let scenario = Scenario::over(document, config, seal, receivers);
         Ok((scenario.map_err(Failure::wrong)?, receivers))

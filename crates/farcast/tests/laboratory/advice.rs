@@ -53,6 +53,28 @@ fn a_prediction_names_options() {
 }
 
 #[test]
+fn a_prediction_counts_proofs_and_names() {
+    let place = Place::new();
+    let product = place.file("product.bin", 20_000);
+    let link = place.path("link.toml");
+    fs::write(&link, "[link.forward]\ndelay = \"100 ms\"\n[link.return]\ndelay = \"100 ms\"\n").unwrap();
+    let answers = |names: &str, more: &[&str]| {
+        let args = ["--rate", "300 kbit/s", "--receivers", names, "--replications", "2", "--json"];
+        let args = [&args, &["--predict", link.to_str().unwrap()][..], more].concat();
+        let shown = place.run("sender", place.send_command(&[&product], &args));
+        let events = shown.events();
+        let prediction = events.iter().find(|one| one["event"] == "prediction").unwrap();
+        prediction["return"]["octets"]["mean"].as_f64().unwrap()
+    };
+    let (short, long) = (answers("ant,bee", &[]), answers("ant-of-the-south,bee-of-the-north", &[]));
+    // Each of two receivers registers twice, with a name of 4 words instead of 1.
+    assert_eq!(long - short, 2.0 * 2.0 * 12.0);
+    // With the draft there are no nonces and proofs, of 12 octets: two and three from each receiver.
+    let draft = answers("ant,bee", &["--draft"]);
+    assert!(short - draft >= 2.0 * 5.0 * 12.0, "{short} {draft}");
+}
+
+#[test]
 fn a_transfer_tells_how_long_confirmations_take() {
     let place = Place::new();
     let product = place.file("product.bin", 1000);

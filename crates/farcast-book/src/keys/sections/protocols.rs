@@ -24,7 +24,7 @@ pub(super) const SECTIONS: &[Section] = &[
     Section {
         title: "### `name = \"mftp\"` {#mftp}",
         intro: "A plan (`farcast send --plan`) has these but `file`, `packet_overhead`, `granule`, `group`, `setup`, `group_limit` and the \
-                receivers' own, from `keep_early_data` on.",
+                receivers' own, from `proofs` on.",
         tables: &["protocol"],
         samples: &["mftp", "star", "groups"],
         everywhere: false,
@@ -40,6 +40,18 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             ("group_limit", "members of an open-limited group; without it 4194304"),
             ("setup", "`\"done\"`: receivers have joined before, nothing is announced over the link"),
+            (
+                "proofs",
+                "the sender and its receivers [prove the origin](mftp.md#proofs) of their messages, as `farcast send` and `receive` do",
+            ),
+            (
+                "name_length",
+                "octets of each receiver's name, which its registration contains; 0: receivers have no names",
+            ),
+            (
+                "receive_buffer",
+                "buffer that each receiver reports in its registration, 16 MiB at `farcast receive`; without it none is reported",
+            ),
             ("keep_early_data", "receivers keep data that came before they have joined"),
             ("naks_per_request", "NAKs that a receiver answers one request with"),
             ("register_retry", "after how long a receiver registers again"),

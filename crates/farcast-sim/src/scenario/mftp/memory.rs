@@ -7,6 +7,8 @@ use super::{Group, NakTiming, Pace, PassWait, Transfer};
 
 /// Octets of a receiver of a population: its times, its counts, its state.
 const POPULATION: u64 = 64;
+/// Octets of a receiver of a population with proofs, besides: its token and its last report.
+const PROOF: u64 = 32;
 /// Octets of a receiver of a population for each block that it lacks something of when parity comes, and for the
 /// symbols that it loses.
 const NEED: u64 = 16;
@@ -65,7 +67,8 @@ impl Transfer {
             } else {
                 of_a_block * rounds as f64 * (MESSAGE + block.div_ceil(8)) as f64
             };
-            let base = if engines { ENGINE } else { POPULATION };
+            let proof = if sender.secret.is_some() { PROOF } else { 0 };
+            let base = if engines { ENGINE } else { POPULATION + proof };
             let each = if by_turns { TURN } else { MEMBER };
             let lack = if by_turns { 0 } else { blocks * LACK };
             let member = if is_open { 0.0 } else { each as f64 + of_a_block * lack as f64 };

@@ -6,7 +6,9 @@ use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_link::bgan::Packing;
 use farcast_mftp::settings::{Addresses, Audience, LEAST_INTERVAL, Parity, PathLimits, in_effect};
-use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, SenderConfig, Settings};
+use farcast_mftp::{
+    ClientId, Group, Invited, Pace, Product, ReceiverConfig, Secret, Sender, SenderConfig, Settings,
+};
 
 use super::{NOBODY, receiver_id};
 use crate::scenario::keys;
@@ -26,6 +28,14 @@ pub(super) struct Configs {
     pub(super) seal: Option<SealConfig>,
     pub(super) given: bool,
 }
+
+/// Secrets of the sender and of all receivers. Nothing in a simulation depends on their values: tokens differ by the
+/// receivers' ids and addresses.
+const SENDER: Secret = Secret([1; 32]);
+const RECEIVERS: Secret = Secret([2; 32]);
+
+/// Octets that the sockets of `farcast receive` can buffer by default.
+const BUFFER: u32 = 16 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Model {
@@ -83,7 +93,10 @@ pub(super) fn read(
         seal(&config, Sealed::to(groups, datagram, way.headers))
     });
     keys::show(&mut table, in_effect(&config))?;
-    let mut receiver = ReceiverConfig::new(NOBODY, group.port());
+    config.secret = table.flag_or("proofs", false)?.then_some(SENDER);
+    let mut receiver = receiver_of(&config);
+    receiver.name = name_of(table.integer_or("name_length", 0..=64, 0)?);
+    receiver.receive_buffer_bytes = receive_buffer(&mut table)?;
     receiver.keep_early_data = table.flag_or("keep_early_data", receiver.keep_early_data)?;
     receiver.naks_per_request =
         table.integer_or("naks_per_request", 1..=65_535, receiver.naks_per_request)?;
@@ -95,6 +108,15 @@ pub(super) fn read(
     }
     table.finish()?;
     Ok(Configs { sender: config, receiver, overhead: way.headers, seal, given })
+}
+
+/// Reads the buffer that receivers report.
+fn receive_buffer(table: &mut Reader<'_>) -> Result<Option<u32>, DocumentError> {
+    let Some(Bytes(octets)) = table.optional_bytes("receive_buffer")? else { return Ok(None) };
+    let fits = u32::try_from(octets).ok().filter(|&octets| octets > 0);
+    fits.map(Some).ok_or_else(|| {
+        table.refuse("receive_buffer", "no receiver can report it", "1 B to 4294967295 B, or no such key")
+    })
 }
 
 /// Reads a time between repetitions.
@@ -112,7 +134,8 @@ fn addresses() -> (SocketAddr, SocketAddr) {
 }
 
 /// Returns the configuration of a transfer by `sender` to `receivers`, with the simulator's addresses and identities.
-/// The sender believes all receivers, because no simulated receiver lies.
+/// There are proofs if `sender` has a secret. Each receiver has a name as long as the listed names are on average, and
+/// reports the buffer that `farcast receive` has by default.
 pub(super) fn of_sender(mut sender: SenderConfig, sealed: Option<Sealed>, receivers: u32) -> Configs {
     let (server, group) = addresses();
     let seal = sealed.map(|sealed| seal(&sender, sealed));
@@ -124,12 +147,31 @@ pub(super) fn of_sender(mut sender: SenderConfig, sealed: Option<Sealed>, receiv
     };
     (sender.server, sender.response) = (server, server);
     (sender.public, sender.private) = (group, group);
-    sender.secret = None;
+    sender.secret = sender.secret.map(|_| SENDER);
+    let mut receiver = ReceiverConfig { receive_buffer_bytes: Some(BUFFER), ..receiver_of(&sender) };
     if let Group::Closed(listed) = &mut sender.group {
+        receiver.name = name_of(name_length(listed));
         *listed = (0..receivers).map(invited).collect();
     }
-    let receiver = ReceiverConfig::new(NOBODY, group.port());
     Configs { sender, receiver, overhead, seal, given: false }
+}
+
+/// Returns the configuration of the receivers of `sender`, which have proofs if it has.
+fn receiver_of(sender: &SenderConfig) -> ReceiverConfig {
+    let secret = sender.secret.map(|_| RECEIVERS);
+    ReceiverConfig { secret, ..ReceiverConfig::new(NOBODY, sender.private.port()) }
+}
+
+/// Returns a name of `octets` octets; `None` for no octets.
+fn name_of(octets: u32) -> Option<String> {
+    (octets > 0).then(|| "r".repeat(octets as usize))
+}
+
+/// Returns the average length of the names in a list; an address is no name.
+fn name_length(listed: &[Invited]) -> u32 {
+    let is_name = |one: &&Invited| ClientId::from_name(&one.label) == one.id;
+    let octets: usize = listed.iter().filter(is_name).map(|one| one.label.len()).sum();
+    octets.div_ceil(listed.len().max(1)) as u32
 }
 
 /// Returns the seal of MFTP. Content has a key of its own if receivers register before it leaves.
