@@ -295,9 +295,7 @@ impl Population {
             };
             self.completed[receiver as usize] = at;
             self.cohorts.shift(receiver, to);
-            if act == Action::Done {
-                self.say_done(at, receiver);
-            }
+            self.say_to_sender(at, receiver, &act);
         }
         self.got = got;
     }

@@ -213,9 +213,7 @@ impl Population {
                 last = equal.unwrap_or_else(|| self.cohorts.found(Some(control)));
             }
             self.cohorts.shift(receiver, last);
-            if act == Action::Done {
-                self.say_done(now, receiver);
-            }
+            self.say_to_sender(now, receiver, &act);
         }
     }
 
@@ -247,13 +245,11 @@ impl Population {
         match act {
             Action::Nothing | Action::Accepted | Action::Answer | Action::Ack | Action::Flush => {}
             Action::RegisterLater => self.register_later(now, cohort, &members),
-            Action::Register => members.into_iter().for_each(|receiver| self.say_registration(now, receiver)),
-            Action::RegisterDone => {
+            Action::Register | Action::RegisterDone | Action::Done => {
                 for receiver in members {
-                    self.register_complete(now, receiver);
+                    self.say_to_sender(now, receiver, act);
                 }
             }
-            Action::Done => members.into_iter().for_each(|receiver| self.say_done(now, receiver)),
             Action::Quit(reason, text) => {
                 for receiver in members {
                     // Nobody answers a Quit, so nothing else would repeat a lost one.
@@ -307,6 +303,16 @@ impl Population {
         self.config.waits.draw(Waiter { seed: self.config.seed, id }, now, window, &mut self.random)
     }
 
+    /// Registers `receiver`, reports its complete product, or both, if `act` says so.
+    pub(super) fn say_to_sender(&mut self, now: Time, receiver: u32, act: &Action) {
+        match act {
+            Action::Register => self.say_registration(now, receiver),
+            Action::RegisterDone => self.register_complete(now, receiver),
+            Action::Done => self.say_done(now, receiver),
+            _ => {}
+        }
+    }
+
     pub(super) fn say_registration(&mut self, now: Time, receiver: u32) {
         if let Some(registration) = self.registration(receiver) {
             self.say(now, receiver, Body::Registration(registration));
@@ -316,10 +322,9 @@ impl Population {
     /// Registers and reports the complete product by one message, which does not report before a token has come.
     pub(super) fn register_complete(&mut self, now: Time, receiver: u32) {
         if let Some(mut registration) = self.registration(receiver) {
-            if self.is_settled(receiver) {
-                registration.complete = Some(0);
-                (registration.heard, registration.segments_held) = (None, None);
-            }
+            registration.complete = self.is_settled(receiver).then_some(0);
+            (registration.heard, registration.segments_held) = (None, None);
+            registration.receive_buffer_bytes = None;
             self.say(now, receiver, Body::Registration(registration));
         }
     }

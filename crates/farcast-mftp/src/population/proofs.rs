@@ -132,17 +132,16 @@ impl Population {
         };
         *token = Some(grant.token);
         self.last_heard = now;
-        self.say_registration(now, receiver);
-        if control.is_completing() {
-            let act = control.report_proved(now, &self.config);
-            if self.cohorts.control(cohort) != Some(&control) {
-                let own = self.cohorts.found(Some(control));
-                self.cohorts.shift(receiver, own);
-            }
-            if act == Action::Done {
-                self.say_done(now, receiver);
-            }
+        let completing = control.is_completing();
+        let act = if completing { control.report_proved(now, &self.config) } else { Action::Nothing };
+        if self.cohorts.control(cohort) != Some(&control) {
+            let own = self.cohorts.found(Some(control));
+            self.cohorts.shift(receiver, own);
         }
+        if act != Action::RegisterDone {
+            self.say_registration(now, receiver);
+        }
+        self.say_to_sender(now, receiver, &act);
     }
 
     /// Ends the transmission for `receiver`, which has the whole product.

@@ -223,12 +223,7 @@ impl Population {
             self.turns.due.pop_first();
             self.turns.times.remove(&receiver);
             let act = self.cohorts.control(self.cohorts.of(receiver)).map_or(Action::Nothing, Control::speak);
-            match act {
-                Action::Register => self.say_registration(at, receiver),
-                Action::RegisterDone => self.register_complete(at, receiver),
-                Action::Done => self.say_done(at, receiver),
-                _ => {}
-            }
+            self.say_to_sender(at, receiver, &act);
         }
     }
 

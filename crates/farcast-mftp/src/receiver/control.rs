@@ -45,6 +45,34 @@ timers! {
     }
 }
 
+/// Calls of a sender. One that has called turns knows registrations that report the complete product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Calls {
+    /// It has called no turns.
+    None,
+    /// It calls turns: the receiver registers and reports only in its own.
+    Now,
+    /// It has called turns, and does not any more.
+    Before,
+}
+
+impl Calls {
+    const fn new(by_turns: bool) -> Self {
+        if by_turns { Self::Now } else { Self::None }
+    }
+
+    /// Records that a message called a turn or not. Returns `true` if the turns have just ended.
+    fn hear(&mut self, turn: bool) -> bool {
+        let before = *self;
+        *self = match before {
+            _ if turn => Self::Now,
+            Self::None => Self::None,
+            Self::Now | Self::Before => Self::Before,
+        };
+        before == Self::Now && !turn
+    }
+}
+
 /// State of a receiver in a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
@@ -198,8 +226,7 @@ pub(crate) struct Control {
     registered: Option<Time>,
     /// `true` if a timer repeats the registration.
     pub(crate) register_timer: bool,
-    /// `true` if the receiver registers and reports only when the sender calls its turn.
-    by_turns: bool,
+    calls: Calls,
     dones: u32,
     /// Time at which the first Done was sent to the current sender.
     reporting_since: Time,
@@ -220,7 +247,7 @@ impl Control {
             registrations: 0,
             registered: None,
             register_timer: false,
-            by_turns,
+            calls: Calls::new(by_turns),
             dones: 0,
             reporting_since: Time::ZERO,
             done_sent: Time::ZERO,
@@ -249,7 +276,7 @@ impl Control {
     ) -> Action {
         self.last_heard = now;
         self.accepted = terms.model == GroupModel::OpenUnlimited;
-        self.by_turns = by_turns;
+        self.calls = Calls::new(by_turns);
         (self.registrations, self.register_timer) = (0, false);
         if by_turns {
             self.timers.stop(Timer::Register);
@@ -266,7 +293,7 @@ impl Control {
     }
 
     fn register_if_needed(&self) -> Action {
-        if self.accepted || self.by_turns { Action::Nothing } else { Action::RegisterLater }
+        if self.accepted || self.speaks_by_turns() { Action::Nothing } else { Action::RegisterLater }
     }
 
     /// Records that the sender was heard.
@@ -286,7 +313,7 @@ impl Control {
         standing: Option<HostState>,
         config: &ReceiverConfig,
     ) -> Action {
-        let turns_end = core::mem::replace(&mut self.by_turns, m.turn.is_some()) && !self.by_turns;
+        let turns_end = self.calls.hear(m.turn.is_some());
         if turns_end && self.is_completing() {
             self.accepted |= standing == Some(HostState::Accepted);
             return self.report(now, config);
@@ -301,7 +328,7 @@ impl Control {
             (self.accepted, self.registered) = (true, None);
             self.timers.stop(Timer::Register);
             Action::Accepted
-        } else if copy || self.by_turns || self.timers.is_set(Timer::Register) {
+        } else if copy || self.speaks_by_turns() || self.timers.is_set(Timer::Register) {
             Action::Nothing
         } else {
             Action::RegisterLater
@@ -319,7 +346,7 @@ impl Control {
 
     /// Returns `true` if the receiver registers and reports only when its turn is called.
     pub(crate) fn speaks_by_turns(&self) -> bool {
-        self.by_turns
+        self.calls == Calls::Now
     }
 
     /// Speaks after `wait`, because the receiver's turn was called.
@@ -371,7 +398,7 @@ impl Control {
     pub(crate) fn takes_data(&self, config: &ReceiverConfig) -> Result<(), Reject> {
         match self.state {
             // Who waits for its turn cannot be confirmed yet.
-            State::Receiving if self.accepted || self.by_turns || config.keep_early_data => Ok(()),
+            State::Receiving if self.accepted || self.speaks_by_turns() || config.keep_early_data => Ok(()),
             State::Verifying | State::Completing { .. } => Err(Reject::Duplicate),
             // The draft discards data that comes before the registration is confirmed (§11.1.1).
             State::Receiving | State::Offered => Err(Reject::Unexpected),
@@ -411,7 +438,7 @@ impl Control {
 
     /// Returns `true` if a sign that data runs would start the repetition of the registration.
     fn is_unconfirmed(&self) -> bool {
-        !self.accepted && !self.register_timer && !self.by_turns && self.state != State::Offered
+        !self.accepted && !self.register_timer && !self.speaks_by_turns() && self.state != State::Offered
     }
 
     /// Handles a status request for this receiver.
@@ -429,7 +456,9 @@ impl Control {
         if m.blocks.end() > geometry.blocks() || !within {
             return Err(Reject::OutOfRange);
         }
-        self.by_turns &= m.turn.is_some();
+        if m.turn.is_none() {
+            self.calls.hear(false);
+        }
         self.data_before_confirmation(now, config);
         match self.state {
             State::Verifying | State::Completing { .. } if m.turn.is_some() => Ok(Action::Nothing),
@@ -481,15 +510,16 @@ impl Control {
             // Receivers do not register, so they do not report.
             return self.finished(now);
         }
-        if self.by_turns { Action::Nothing } else { self.report(now, config) }
+        if self.speaks_by_turns() { Action::Nothing } else { self.report(now, config) }
     }
 
     /// Reports a complete product once more, because the sender has just granted a token.
     pub(crate) fn report_proved(&mut self, now: Time, config: &ReceiverConfig) -> Action {
-        if self.by_turns { Action::Done } else { self.report(now, config) }
+        if self.speaks_by_turns() { Action::RegisterDone } else { self.report(now, config) }
     }
 
-    /// Sends Done, and schedules the next one. The interval is longer after many unconfirmed Dones, as in an outage.
+    /// Reports the complete product, and schedules the next report. The interval is longer after many reports without a
+    /// confirmation, as in an outage. A sender that does not know the receiver believes no Done, so a report registers too.
     pub(crate) fn report(&mut self, now: Time, config: &ReceiverConfig) -> Action {
         if self.dones == 0 {
             self.reporting_since = now;
@@ -498,7 +528,7 @@ impl Control {
         self.done_sent = now;
         let times = if self.dones > config.done_retry_count { 10 } else { 1 };
         self.timers.set(Timer::Done, now + config.done_retry * times);
-        Action::Done
+        if self.calls != Calls::None && !self.accepted { Action::RegisterDone } else { Action::Done }
     }
 
     /// Handles a Completion; `listed` is `true` if its list has this receiver.
@@ -516,7 +546,7 @@ impl Control {
             State::Completing { .. } if m.hosts.is_none() => self.finished(now),
             // Others are confirmed and this receiver is not. If its Done has had the time to arrive, the Done was lost.
             State::Completing { .. }
-                if !self.by_turns && now.since(self.done_sent) >= config.done_retry / 2 =>
+                if !self.speaks_by_turns() && now.since(self.done_sent) >= config.done_retry / 2 =>
             {
                 self.report(now, config)
             }

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_core::{Span, Time};
 
-use super::control::Terms;
+use super::control::{Action, Terms};
 use super::{Receiver, Session};
 use crate::message::{Announce, Body, Data, Grant, GroupModel, Message};
 use crate::proof::{Proof, Secret, Token, commitment, grant, terms};
@@ -325,11 +325,12 @@ impl Receiver {
         }
         session.guard.take_token(now, proof, m.token)?;
         session.control.touch(now, &self.config);
-        self.send_registration(now, Ok(()));
-        if let Some(session) = self.session.as_mut().filter(|s| s.control.is_completing()) {
-            let act = session.control.report_proved(now, &self.config);
-            self.act(now, act);
+        let completing = session.control.is_completing();
+        let act = if completing { session.control.report_proved(now, &self.config) } else { Action::Nothing };
+        if act != Action::RegisterDone {
+            self.send_registration(now, Ok(()));
         }
+        self.act(now, act);
         Ok(())
     }
 

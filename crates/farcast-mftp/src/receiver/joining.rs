@@ -232,9 +232,10 @@ impl Receiver {
     pub(super) fn register_complete(&mut self, now: Time) {
         let Some(session) = &self.session else { return };
         let mut body = self.registration(session, Ok(()));
-        if let (Body::Registration(registration), true) = (&mut body, session.guard.is_settled()) {
-            registration.complete = Some(session.held_before.count());
+        if let Body::Registration(registration) = &mut body {
+            registration.complete = session.guard.is_settled().then(|| session.held_before.count());
             (registration.heard, registration.segments_held) = (None, None);
+            registration.receive_buffer_bytes = None;
         }
         self.answer(now, body);
     }
