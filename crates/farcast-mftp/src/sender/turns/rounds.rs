@@ -17,6 +17,8 @@ use crate::turn::Turn;
 const PAUSE: Span = Span::from_secs(5);
 /// Number of receivers that are asked by name after the turns, at most.
 const BY_NAME: usize = 64;
+/// Number of complete receivers from which a request names the others, although there were no turns.
+const MANY_ENDED: u32 = 16;
 
 impl Sender {
     /// Calls the next receivers, and confirms reports.
@@ -180,10 +182,11 @@ impl Sender {
         self.timers.set(Timer::StatusRetry, now + self.status_retry().max(wait));
     }
 
-    /// Returns the receivers to be asked by name, because most others have ended: they would answer too. `None` to ask
+    /// Returns the receivers to be asked by name, because many others have ended: they would answer too. `None` to ask
     /// everyone.
     pub(in crate::sender) fn asked_by_name(&self) -> Option<Vec<ClientId>> {
-        if self.turns.on || !self.turns.taken {
+        let many = self.turns.taken || self.config.turns && self.members.complete() >= MANY_ENDED;
+        if self.turns.on || !many {
             return None;
         }
         let left: Vec<ClientId> =
