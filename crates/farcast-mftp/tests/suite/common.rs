@@ -262,6 +262,11 @@ impl Session {
         self.told.borrow().iter().find(|(_, told)| event(told)).map(|&(time, _)| time)
     }
 
+    /// Returns the times of the sender's events `event`, in order.
+    pub(crate) fn times(&self, event: impl Fn(&SenderEvent) -> bool) -> Vec<Time> {
+        self.told.borrow().iter().filter(|(_, told)| event(told)).map(|&(time, _)| time).collect()
+    }
+
     /// Returns the number of the sender's events `event`.
     pub(crate) fn count(&self, event: impl Fn(&SenderEvent) -> bool) -> usize {
         self.told.borrow().iter().filter(|(_, told)| event(told)).count()

@@ -10,7 +10,9 @@ use farcast_mftp::{
 };
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, at, group, ms, rate, receiver, receiver_address, secs, server};
+use crate::common::{
+    Ownership, Session, at, group, ms, rate, receiver, receiver_address, secs, sent, server,
+};
 use crate::turns::{RECEIVERS, done, listed, open, run};
 
 /// Returns a session of the usual receivers with proofs, which has not run yet.
@@ -245,4 +247,28 @@ fn receivers_that_are_gone_are_given_up_soon() {
     let ended = session.when(|event| matches!(event, SenderEvent::Ended(_))).expect("it ends");
     assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), MANY / 2));
     assert!(ended < at(secs(120)), "{ended:?}");
+}
+
+#[test]
+fn those_that_lack_something_are_named_once_many_have_ended() {
+    const COUNT: usize = 20;
+    /// Number of receivers that have ended from which the others are named.
+    const ENDED: usize = 16;
+    let Group::Closed(all) = listed().group else { unreachable!("it is listed") };
+    let group = Group::Closed(all.into_iter().take(COUNT).collect());
+    // A sender that is so fast supposes a return that carries all answers at once.
+    let config = SenderConfig { group, pace: rate(5000), return_rate: None, ..listed() };
+    let mut session = run(config, Link::lossy(ms(100), 0.3), COUNT);
+    session.assert_complete();
+    assert_eq!(done(&session), COUNT);
+    let ends = session.times(|event| matches!(event, SenderEvent::Done { .. }));
+    let log = session.net.take_log();
+    let asked = sent(&log, 0, |body| if let Body::StatusRequest(m) = body { Some(m.clone()) } else { None });
+    assert!(asked.iter().all(|(_, request)| request.turn.is_none()), "there are no turns");
+    let named: Vec<_> =
+        asked.iter().filter_map(|(when, request)| Some((*when, request.hosts.as_ref()?))).collect();
+    assert!(!named.is_empty(), "a request that is repeated names those that are left");
+    for (when, hosts) in named {
+        assert!(when > ends[ENDED - 1] && hosts.len() <= COUNT - ENDED, "{when:?} {hosts:?}");
+    }
 }
