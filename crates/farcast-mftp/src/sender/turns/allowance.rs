@@ -55,7 +55,7 @@ const LEAST: f64 = 60.0;
 ///
 /// A rate that the user has not given is searched for: it doubles as long as the answers come without delay. Once they
 /// wait in a queue, the rate of their arrivals is taken. A queue delays all answers, collisions on a channel with
-/// contention only some. So the median delay of the last answers decides.
+/// contention only some. So the promptest quarter of the last answers decides.
 #[derive(Clone, Debug)]
 pub(super) struct Allowance {
     /// Rate of the return in octets per second, and `true` if the user has given it.

@@ -359,7 +359,7 @@ impl Turns {
         if self.allowance.is_idle(now, trip.max(self.patience)) {
             // Answers that have collided are said again: the fewer come, the longer they are left alone.
             if !self.past.is_empty() {
-                self.patience = (self.patience * 2).clamp(trip, LONGEST_PATIENCE);
+                self.patience = (self.patience * 2).min(LONGEST_PATIENCE).max(trip);
             }
             self.past.clear();
         }
@@ -525,5 +525,44 @@ impl Sender {
         let size =
             if self.turns.answers < 3.0 && self.turns.counted == 0.0 { 100.0 } else { self.group_size() };
         self.turns.losses.symbols(size, len, most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_left_alone_the_longer_the_fewer_come() {
+        let rate = Pace::Rate {
+            rate: BitRate::from_bps(1_000_000).expect("a rate"),
+            overhead: 28,
+            credit: STEP.0,
+            granule: 1,
+        };
+        for trip in [Span::from_secs(1), Span::from_secs(30)] {
+            let mut turns = Turns::new(rate, None, false);
+            turns.shortest = Some(trip);
+            let called = Called {
+                first: 0,
+                end: PLACES,
+                at: Time::ZERO,
+                spread: Span::ZERO,
+                expected: 100.0,
+                likely: 100.0,
+                octets: 100.0,
+                heard: 0.0,
+                compared: false,
+            };
+            let mut waits = alloc::vec![];
+            for _ in 0..8 {
+                turns.past.push_back(called);
+                turns.awaits_answers(Time::ZERO, 100.0);
+                assert!(turns.past.is_empty(), "nothing has come, so they count as lost");
+                waits.push(turns.patience);
+            }
+            assert!(waits.is_sorted() && waits[0] == trip, "{waits:?}");
+            assert_eq!(waits[7], LONGEST_PATIENCE.max(trip));
+        }
     }
 }
