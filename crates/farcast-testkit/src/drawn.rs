@@ -1,6 +1,8 @@
-//! Sessions that are drawn from seeds: draws by distribution, all cores, and questions from outside.
+//! Sessions that are drawn from seeds: draws by distribution, all cores, panics, and questions from outside.
 
+use std::cell::RefCell;
 use std::io::Write as _;
+use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farcast_core::random::RandomStream;
@@ -65,6 +67,23 @@ pub fn on_all_cores(count: u64, job: impl Fn(u64) + Sync) {
             scope.spawn(work);
         }
     });
+}
+
+thread_local! {
+    /// Message and place of the last panic in this thread's session.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Panic hook of sessions: panics go into their report.
+pub fn note_panic(info: &PanicHookInfo<'_>) {
+    let text = info.payload_as_str().unwrap_or("no words");
+    let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
+    PANIC.set(format!("{text} at {place}"));
+}
+
+/// Returns the message and the place of the last panic that [`note_panic`] noted in this thread.
+pub fn last_panic() -> String {
+    PANIC.take()
 }
 
 /// Returns a number that a script passes in an environment variable.

@@ -11,6 +11,7 @@ use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Deadline, Span, Time, Timers, timers};
 use farcast_delivery::{Geometry, GeometryError, ObjectId, Offer};
 
+use super::calls::Calls;
 use crate::config::ReceiverConfig;
 use crate::event::ReceiverOutcome;
 use crate::message::{Abort, Announce, Body, Completion, GroupModel, HostState, StatusRequest};
@@ -42,34 +43,6 @@ timers! {
         Patience = "patience",
         /// The announced transfer duration is over.
         Transfer = "transfer",
-    }
-}
-
-/// Calls of a sender. One that has called turns knows registrations that report the complete product.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Calls {
-    /// It has called no turns.
-    None,
-    /// It calls turns: the receiver registers and reports only in its own.
-    Now,
-    /// It has called turns, and does not any more.
-    Before,
-}
-
-impl Calls {
-    const fn new(by_turns: bool) -> Self {
-        if by_turns { Self::Now } else { Self::None }
-    }
-
-    /// Records that a message called a turn or not. Returns `true` if the turns have just ended.
-    fn hear(&mut self, turn: bool) -> bool {
-        let before = *self;
-        *self = match before {
-            _ if turn => Self::Now,
-            Self::None => Self::None,
-            Self::Now | Self::Before => Self::Before,
-        };
-        before == Self::Now && !turn
     }
 }
 

@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `control.rs` | decisions that do not depend on segments, also used by a population |
+//! | `calls.rs` | turns that the sender calls |
 //! | `session.rs` | state of the current transmission |
 //! | `guard.rs` | evidence of the sender's identity, also used by a population, and limits on answers |
 //! | `joining.rs` | announcements, registration |
@@ -15,6 +16,7 @@
 //! | `comparing.rs` | comparison with stored older versions |
 
 pub(crate) mod answers;
+mod calls;
 mod comparing;
 pub(crate) mod control;
 pub(crate) mod delivery;

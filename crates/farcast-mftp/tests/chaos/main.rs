@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-use farcast_testkit::drawn::{asked, on_all_cores, say};
+use farcast_testkit::drawn::{asked, note_panic, on_all_cores, say};
 use kinds::Kinds;
 use plan::Plan;
 use truth::{Broken, Rule};
@@ -88,7 +88,7 @@ fn sessions_of_thousands_of_receivers_keep_them_too() {
 fn sessions(large: Option<usize>, seeds: u64) {
     // The hook for panics belongs to one test at a time, and a test takes all cores.
     let _mine = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    std::panic::set_hook(Box::new(world::note_panic));
+    std::panic::set_hook(Box::new(note_panic));
     if let Some(seed) = asked("FARCAST_CHAOS_SEED") {
         let (story, holds) = story::tell(Drawn { seed, large });
         say(&story);

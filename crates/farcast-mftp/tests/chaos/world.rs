@@ -4,12 +4,13 @@ use core::panic::AssertUnwindSafe;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::panic::{PanicHookInfo, catch_unwind};
+use std::panic::catch_unwind;
 use std::rc::Rc;
 
 use farcast_core::{Span, Time};
 use farcast_delivery::Geometry;
 use farcast_mftp::{Receiver, ReceiverConfig, Secret, Sender};
+use farcast_testkit::drawn::last_panic;
 use farcast_testkit::{Cut, Handle, Host, Link, Network, Setup};
 
 use crate::attacker::Attacker;
@@ -61,18 +62,6 @@ pub(crate) struct World {
     pub(crate) attackers: Vec<Handle<Attacker>>,
 }
 
-thread_local! {
-    /// Message and place of the panic in this thread's session.
-    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
-}
-
-/// Panic hook of sessions: panics go into their report.
-pub(crate) fn note_panic(info: &PanicHookInfo<'_>) {
-    let text = info.payload_as_str().unwrap_or("no words");
-    let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
-    PANIC.set(format!("{text} at {place}"));
-}
-
 /// Runs the session of a plan and judges it.
 pub(crate) fn run(plan: &Plan, look: &Look) -> Shown {
     let truth = Shared::new(RefCell::new(truth_of(plan, look)));
@@ -84,7 +73,7 @@ pub(crate) fn run(plan: &Plan, look: &Look) -> Shown {
     }));
     let mut truth = seen.borrow_mut();
     if ran.is_err() {
-        truth.breaks(Time::NEVER, Rule::Panic, PANIC.take());
+        truth.breaks(Time::NEVER, Rule::Panic, last_panic());
     }
     let mut story = truth.story.take().unwrap_or_default();
     story.sort_by_key(|&(at, _)| at);

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;
 
-use farcast_testkit::drawn::{asked, on_all_cores, say};
+use farcast_testkit::drawn::{asked, note_panic, on_all_cores, say};
 use plan::Plan;
 use truth::Rule;
 
@@ -33,7 +33,7 @@ type Failed = BTreeMap<u64, Vec<(Rule, String)>>;
 
 #[test]
 fn sessions_with_faults_keep_their_promises() {
-    std::panic::set_hook(Box::new(world::note_panic));
+    std::panic::set_hook(Box::new(note_panic));
     if let Some(seed) = asked("FARCAST_CHAOS_SEED") {
         let (text, holds) = tell(seed);
         let _ = std::panic::take_hook();

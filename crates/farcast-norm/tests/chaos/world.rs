@@ -3,11 +3,12 @@
 use core::panic::AssertUnwindSafe;
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
-use std::panic::{PanicHookInfo, catch_unwind};
+use std::panic::catch_unwind;
 
 use farcast_core::{Span, Time};
 use farcast_delivery::Geometry;
 use farcast_norm::{Receiver, ReceiverConfig, Sender, SenderConfig};
+use farcast_testkit::drawn::last_panic;
 use farcast_testkit::{Handle, Host, Link, Network, Setup};
 
 use crate::attacker::Attacker;
@@ -40,18 +41,6 @@ pub(crate) struct World {
     pub(crate) receivers: Vec<Vec<Handle<ReceiverStation>>>,
 }
 
-thread_local! {
-    /// Message and place of the panic in this thread's session.
-    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
-}
-
-/// Panic hook of sessions: panics go into their report.
-pub(crate) fn note_panic(info: &PanicHookInfo<'_>) {
-    let text = info.payload_as_str().unwrap_or("no words");
-    let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
-    PANIC.set(format!("{text} at {place}"));
-}
-
 /// Runs the session of a plan and judges it.
 pub(crate) fn run(plan: &Plan, story: bool) -> Shown {
     let truth = Shared::new(RefCell::new(truth_of(plan, story)));
@@ -63,7 +52,7 @@ pub(crate) fn run(plan: &Plan, story: bool) -> Shown {
     }));
     let mut truth = seen.borrow_mut();
     if ran.is_err() {
-        truth.breaks(Time::NEVER, Rule::Panic, PANIC.take());
+        truth.breaks(Time::NEVER, Rule::Panic, last_panic());
     }
     let mut story = truth.story.take().unwrap_or_default();
     story.sort_by_key(|&(at, _)| at);

@@ -7,23 +7,7 @@ use farcast_delivery::Forecasting as _;
 use farcast_sim::advice::{Naming, over_return};
 use farcast_sim::scenario::{Scenario, TreeScenario};
 
-use crate::worlds::{document, once, scenario};
-
-/// A return of 64 kbit/s for all receivers, and a loss of a hundredth.
-const THIN: &str = r#"
-receivers = 1000
-time_limit = "20 min"
-[protocol]
-file = "3 MB"
-rate = "1.9 Mbit/s"
-[link.forward]
-rate = "2 Mbit/s"
-delay = "270 ms"
-per = 0.01
-[link.return]
-rate = "64 kbit/s"
-delay = "270 ms"
-"#;
+use crate::worlds::{THIN, document, once, scenario};
 
 /// A BGAN bearer, for whose return receivers contend.
 const SHARED: &str = r#"

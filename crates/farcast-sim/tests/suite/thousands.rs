@@ -3,35 +3,14 @@
 
 use farcast_sim::outcome::Replication;
 
-use crate::worlds::{once, transfer};
-
-/// Links whose return of 64 kbit/s serves all receivers.
-const SATELLITE: &str = r#"
-receivers = 1000
-time_limit = "1 h"
-[protocol]
-name = "mftp"
-file = "10 MB"
-rate = "1.9 Mbit/s"
-group = "open_limited"
-[link.forward]
-rate = "2 Mbit/s"
-delay = "270 ms"
-per = 0.01
-[link.return]
-rate = "64 kbit/s"
-delay = "270 ms"
-"#;
+use crate::worlds::{THIN, once, transfer};
 
 /// BGAN's bearers, for whose return receivers contend.
 const CONTENDED: &str = r#"
 receivers = 1000
-time_limit = "1 h"
 [protocol]
-name = "mftp"
 file = "1 MB"
 rate = "300 kbit/s"
-group = "open_limited"
 [link.forward]
 kind = "bgan"
 per = 0.001
@@ -55,6 +34,8 @@ const CONFIRMATION: f64 = 100.0;
 /// Bound for a transfer to thousands.
 struct Bound<'a> {
     text: &'a str,
+    /// Setting of the product's size.
+    size: &'a str,
     settings: &'a [&'a str],
     receivers: f64,
     /// Seconds within which everyone has the product.
@@ -69,7 +50,14 @@ impl Bound<'_> {
     /// Runs the transfer, asserts that it keeps the bound, and returns it.
     fn holds(&self) -> Replication {
         let receivers = format!("receivers={}", self.receivers);
-        let run = once(self.text, &[&[receivers.as_str()], self.settings].concat());
+        let common = [
+            receivers.as_str(),
+            "time_limit=1 h",
+            "protocol.name=mftp",
+            "protocol.group=open_limited",
+            self.size,
+        ];
+        let run = once(self.text, &[&common, self.settings].concat());
         let told = format!("{receivers} {:?}", self.settings);
         let (all, outcome) = (run.completion_time_s.unwrap_or(f64::INFINITY), transfer(&run));
         assert!(all <= self.complete_s, "{told}: all have it after {all} s");
@@ -84,7 +72,8 @@ impl Bound<'_> {
 #[test]
 fn a_return_that_is_given_is_filled_and_never_overflows() {
     let bound = Bound {
-        text: SATELLITE,
+        text: THIN,
+        size: "protocol.file=10 MB",
         settings: &["protocol.return_rate=64 kbit/s"],
         receivers: 10_000.0,
         complete_s: 50.0,
@@ -101,7 +90,8 @@ fn a_return_that_is_given_is_filled_and_never_overflows() {
 #[test]
 fn a_return_that_is_not_given_is_found() {
     let bound = Bound {
-        text: SATELLITE,
+        text: THIN,
+        size: "protocol.file=10 MB",
         settings: &[],
         receivers: 10_000.0,
         complete_s: 50.0,
@@ -120,6 +110,7 @@ fn receivers_that_contend_do_not_jam_their_return() {
     let slots = 18.0 * CONFIRMATION * 8.0;
     let bound = Bound {
         text: CONTENDED,
+        size: "protocol.file=1 MB",
         settings: &[],
         receivers: 1_000.0,
         complete_s: 50.0,

@@ -34,6 +34,22 @@ loses = "data"
 delay = "250 ms"
 "#;
 
+/// A return of 64 kbit/s for all receivers, and a loss of a hundredth.
+pub(crate) const THIN: &str = r#"
+receivers = 1000
+time_limit = "20 min"
+[protocol]
+file = "3 MB"
+rate = "1.9 Mbit/s"
+[link.forward]
+rate = "2 Mbit/s"
+delay = "270 ms"
+per = 0.01
+[link.return]
+rate = "64 kbit/s"
+delay = "270 ms"
+"#;
+
 /// Returns `text` with these settings.
 pub(crate) fn document(text: &str, settings: &[&str]) -> Result<Document, DocumentError> {
     let mut document = Document::parse("test.toml", text)?;
