@@ -221,9 +221,7 @@ impl Sender {
     }
 
     fn admit(&mut self, now: Time, claim: Claim, m: &Registration) {
-        if let Some(announced) = self.first_announce.filter(|_| !self.by_turns()) {
-            self.sample_round_trip(announced, now);
-        }
+        self.time_registration(now);
         let newest = self.flight.newest();
         let begun = self.progress.block.map_or(0, |block| block.saturating_add(1));
         let Some(member) = self.members.get_mut(claim.client) else { return };

@@ -7,6 +7,7 @@
 use alloc::collections::VecDeque;
 
 use farcast_core::{Bitmap, Run};
+use farcast_delivery::binomial::power;
 
 use super::{Phase, Sender};
 use crate::config::{Pace, PassWait};
@@ -23,6 +24,8 @@ const ASSUMED: u32 = 50;
 const TOLERATED: f64 = 4.0;
 /// Divisor of a round trip: the maximum time for symbols sent ahead in a pass of repairs.
 const PART: u64 = 4;
+/// Time of a further round that a symbol must save on average, as a multiple of its own time. It takes capacity, too.
+const WORTH: u64 = 4;
 
 /// Losses of receivers in one block when it was first sent.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +65,31 @@ impl Losses {
             |loss: &Loss| (u64::from(len) * u64::from(loss.most)).div_ceil(u64::from(loss.len.max(1)));
         u32::try_from(recent.map(share).max().unwrap_or(0)).unwrap_or(len).min(len)
     }
+
+    /// Returns the mean part of the recent blocks that the receiver with most losses lacked.
+    fn mean_share(&self) -> f64 {
+        let recent = self.recent.iter().filter(|loss| loss.block + RECENT >= self.newest);
+        let (lost, sent) = recent
+            .fold((0.0, 0.0), |(lost, sent), loss| (lost + f64::from(loss.most), sent + f64::from(loss.len)));
+        if sent > 0.0 { lost / sent } else { 0.0 }
+    }
+}
+
+/// Returns the number of symbols, from 1 to `most`, to send beyond the `need` of a receiver that loses a part `loss` of
+/// them. Each of them is the one that completes the receiver's block with a probability of at least `worth`.
+fn margin_for(need: u32, loss: f64, worth: f64, most: u32) -> u32 {
+    // The number of symbols until `need` of them have arrived follows a negative binomial distribution.
+    let need = need.max(1);
+    let (mut margin, mut completes) = (0, power(1.0 - loss, need) * loss * f64::from(need));
+    while margin < most {
+        let grows = loss * (f64::from(need) + f64::from(margin) + 1.0) / (f64::from(margin) + 2.0);
+        if completes < worth && grows < 1.0 {
+            break;
+        }
+        completes *= grows;
+        margin += 1;
+    }
+    margin.clamp(1, most.max(1))
 }
 
 impl Sender {
@@ -85,19 +113,19 @@ impl Sender {
         }
         let sent = block.saturating_mul(self.geometry.block_size()).saturating_add(len);
         let left = self.geometry.segments().saturating_sub(sent);
-        if span * u64::from(left) >= self.round_trip() {
+        if span * u64::from(left) >= self.members_trip() {
             return None;
         }
         let lost = self.losses.of(len);
         // No report can have come while the first block's answers are on their way.
-        let unknown = span * u64::from(sent) < self.round_trip();
+        let unknown = span * u64::from(sent) < self.members_trip();
         let count = match lost {
             0 if unknown => 1 + len / ASSUMED,
             0 => 0,
             lost => lost + lost.isqrt() / 2 + 1,
         };
         // A round of requests takes less time.
-        if span * u64::from(count) > self.round_trip() / 2 {
+        if span * u64::from(count) > self.members_trip() / 2 {
             return None;
         }
         Run::new(0, count.min(most))
@@ -196,19 +224,21 @@ impl Sender {
         true
     }
 
-    /// Returns the number of parity symbols beyond the `need` of a repaired block, so that lost symbols cost no further
-    /// round; 0 if they would take longer than that.
+    /// Returns the number of parity symbols beyond the `need` of a repaired block, so that lost symbols seldom cost a
+    /// further round; 0 if they would take longer than that.
     pub(super) fn margin(&self, need: u32) -> u32 {
-        let Some(span) = self.span_ahead().filter(|_| self.symbols_ahead() > 0) else { return 0 };
-        // Expected losses among the symbols themselves, rounded down, plus a little.
-        let lost = self.losses.of(need).saturating_sub(1);
-        let margin = 1 + lost + lost.isqrt();
-        let blocks = self.schedule.blocks() + 1;
+        let most = self.symbols_ahead();
+        let Some(span) = self.span_ahead().filter(|_| most > 0) else { return 0 };
         if self.by_turns() {
-            return margin;
+            // Expected losses among the symbols themselves, rounded down, plus a little.
+            let lost = self.losses.of(need).saturating_sub(1);
+            return 1 + lost + lost.isqrt();
         }
+        let worth = (span * WORTH).as_secs_f64() / self.members_trip().as_secs_f64();
+        let margin = margin_for(need, self.losses.mean_share(), worth, most);
+        let blocks = self.schedule.blocks() + 1;
         let cost = span * u64::from(margin) * u64::from(blocks);
-        if cost <= self.round_trip() / PART { margin } else { 0 }
+        if cost <= self.members_trip() / PART { margin } else { 0 }
     }
 
     /// Returns the maximum number of parity symbols of a block that may be sent ahead of requests.
@@ -228,6 +258,22 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_margin_leaves_few_blocks_incomplete() {
+        // Probability that more than `margin` of `need + margin` symbols are lost.
+        let fails = |need: u32, margin: u32, loss: f64| {
+            1.0 - farcast_delivery::binomial::at_most(need + margin, loss, margin)
+        };
+        for (need, loss, worth) in [(1, 0.05, 0.005), (20, 0.07, 0.005), (100, 0.3, 0.001), (5, 0.01, 0.01)] {
+            let margin = margin_for(need, loss, worth, 1000);
+            let saves = |margin| fails(need, margin, loss) - fails(need, margin + 1, loss);
+            assert!(saves(margin) < worth, "{margin} for {need}: one more would be worth it");
+            assert!(margin == 1 || saves(margin - 1) >= worth, "{margin} for {need}: the last is worth it");
+        }
+        assert_eq!(margin_for(20, 0.0, 0.005, 1000), 1);
+        assert_eq!(margin_for(200, 0.9, 0.005, 30), 30, "there are no more symbols");
+    }
 
     #[test]
     fn the_worst_of_the_last_blocks_counts() {

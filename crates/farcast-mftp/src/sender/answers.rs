@@ -398,11 +398,13 @@ impl Sender {
             self.try_start(now);
         } else if self.phase == Phase::Waiting && self.everyone_accounted() {
             self.begin_completing(now);
-        } else if self.phase == Phase::Waiting && self.progress.pass == 0 && !self.schedule.is_empty() {
-            // The others may have waited for this member's comparison.
-            if self.may_begin(now) {
-                self.begin_pass(now);
-            }
+        } else if self.phase == Phase::Waiting
+            && self.config.pass_wait == PassWait::Draft
+            && !self.schedule.is_empty()
+            && self.may_begin(now)
+        {
+            // The others have answered, and waited for this member.
+            self.begin_pass(now);
         }
     }
 }

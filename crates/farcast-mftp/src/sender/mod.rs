@@ -153,7 +153,8 @@ pub struct Sender {
     newcomers: Vec<ClientId>,
     /// Other transmissions on the sender's group.
     neighbourhood: Neighbourhood,
-    /// Time of the only announcement so far; later ones make the measurement ambiguous.
+    /// Time of the first announcement, and of the only one so far: later ones make the measurement ambiguous.
+    announced_at: Option<Time>,
     first_announce: Option<Time>,
     announced: u32,
     /// Time until which a new address of the server is announced often.
@@ -193,6 +194,7 @@ impl Sender {
             vouched: VecDeque::new(),
             newcomers: Vec::new(),
             neighbourhood: Neighbourhood::default(),
+            announced_at: None,
             first_announce: None,
             announced: 0,
             moved_until: Time::ZERO,
@@ -262,6 +264,13 @@ impl Sender {
         self.round_trip.longest().unwrap_or(self.config.round_trip)
     }
 
+    /// Returns the longest round trip of members. If none is measured, it is less than the assumed one if all their
+    /// registrations took less. Receivers that have not registered may be farther away.
+    fn members_trip(&self) -> Span {
+        let most = self.round_trip.at_most().unwrap_or(Span::MAX);
+        self.round_trip.longest().unwrap_or(most.min(self.config.round_trip))
+    }
+
     /// Returns the Status Retry Timer as it would be set now.
     pub fn status_retry(&self) -> Span {
         // Beyond the draft's number of repetitions the sender only waits for the end of an outage.
@@ -287,7 +296,7 @@ impl Sender {
             StatusRetry::Measured => {
                 // Doubled while no answer comes, or only signs that a receiver still compares, up to a second or the
                 // first value.
-                let first = self.round_trip() * 3 / 2 + self.config.backoff_window + Span::from_millis(20);
+                let first = self.members_trip() * 3 / 2 + self.config.backoff_window + Span::from_millis(20);
                 let rounds = self.progress.silent_rounds.max(self.comparing_rounds());
                 first.max((first * (1 << rounds.min(10))).min(Span::from_secs(1)))
             }
@@ -347,6 +356,16 @@ impl Sender {
         // Turns have a measurement of their own.
         if self.config.measure_round_trip && self.config.backoff_window.is_zero() && !self.by_turns() {
             self.round_trip.sample(now, now.since(since).max(Span::from_micros(100)));
+        }
+    }
+
+    /// Takes the time of a registration for a round trip, or for the most that one can take.
+    fn time_registration(&mut self, now: Time) {
+        let Some(announced) = self.announced_at.filter(|_| !self.by_turns()) else { return };
+        if self.first_announce.is_some() {
+            self.sample_round_trip(announced, now);
+        } else if self.config.measure_round_trip {
+            self.round_trip.limit(now.since(announced));
         }
     }
 

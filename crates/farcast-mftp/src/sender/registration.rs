@@ -98,6 +98,7 @@ impl Sender {
         self.first_announce =
             if first { Some(now) } else { self.first_announce.filter(|_| self.announced == 1) };
         self.announced += 1;
+        self.announced_at.get_or_insert(now);
         let hosts = self.host_lists().into_iter();
         let pieces: Vec<Body> =
             hosts.map(|hosts| Body::Announce(self.announcement(now, hosts).into())).collect();

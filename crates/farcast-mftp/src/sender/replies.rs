@@ -52,6 +52,7 @@ pub(super) struct LongestTrip {
     current: Option<Span>,
     before: Option<Span>,
     shortest: Option<Span>,
+    at_most: Option<Span>,
     since: Time,
 }
 
@@ -68,6 +69,16 @@ impl LongestTrip {
 
     pub(super) fn longest(&self) -> Option<Span> {
         self.current.max(self.before)
+    }
+
+    /// Records that one receiver's round trip takes `span` at most.
+    pub(super) fn limit(&mut self, span: Span) {
+        self.at_most = Some(self.at_most.map_or(span, |most| most.max(span)));
+    }
+
+    /// Returns the longest of these limits, if there is one: no receiver that has a limit takes longer.
+    pub(super) fn at_most(&self) -> Option<Span> {
+        self.at_most
     }
 
     /// Returns the shortest of all samples.
@@ -90,6 +101,16 @@ mod tests {
             trip.sample(Time::ZERO + Span::from_secs(second), usual);
         }
         assert_eq!((trip.longest(), trip.shortest()), (Some(usual), Some(usual)));
+    }
+
+    #[test]
+    fn the_longest_registration_limits_the_round_trip() {
+        let mut trip = LongestTrip::default();
+        assert_eq!(trip.at_most(), None);
+        for milliseconds in [500, 700, 600] {
+            trip.limit(Span::from_millis(milliseconds));
+        }
+        assert_eq!((trip.at_most(), trip.longest()), (Some(Span::from_millis(700)), None));
     }
 
     #[test]

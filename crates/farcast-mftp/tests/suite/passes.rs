@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use farcast_core::{Message as _, Span, Time};
 use farcast_mftp::message::{Nak, StatusRequest};
-use farcast_mftp::{Body, NakTiming, Pace, PassWait, SenderConfig, StatusRetry};
+use farcast_mftp::{Body, NakTiming, Pace, PassWait, SenderConfig, SenderEvent, StatusRetry};
 use farcast_testkit::{Cut, Link, Setup, Wake};
 
 use crate::common::{
@@ -349,4 +349,46 @@ fn a_driver_that_is_late_within_the_credit_keeps_the_rate_and_overruns_no_queue(
         let waited = most_waiting(&in_turn, 1_000_000);
         assert!(waited <= most + 1e-6, "{} {waited} octets waited", session.net.context());
     }
+}
+
+#[test]
+fn a_pass_begins_as_soon_as_the_last_member_is_complete() {
+    // The first receiver lacks a DTU, and answers before the second, which is farther away and lacks nothing.
+    let config = SenderConfig { parity_symbols: 4, ..sender(20, 20, 2) };
+    let mut session = Session::new("the last is complete", Setup::plain(1), config, 2, Link::clean(ms(20)));
+    let (from, far) = (session.sender, session.clients[1].handle);
+    session.net.link(from, far, Link::clean(ms(150)));
+    session.net.link(far, from, Link::clean(ms(150)));
+    session.net.drop_if(|leg| {
+        leg.to == 1 && matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && d.dtus.first() == 3)
+    });
+    let mut session = session.run();
+    session.assert_complete();
+    let complete = session.when(|event| matches!(event, SenderEvent::Done { .. })).expect("the second is");
+    let log = session.net.take_log();
+    let again = data(&log, session.sender.index()).into_iter().find(|(_, data)| data.pass == 2);
+    let (begins, _) = again.expect("the first receiver lacks something");
+    assert!((complete..complete + ms(5)).contains(&begins), "{begins:?}, complete at {complete:?}");
+}
+
+#[test]
+fn a_request_is_repeated_after_the_longest_registration() {
+    // Three announcements leave before the first answer, so that none of them measures the round trip of 300 ms.
+    let mut config = SenderConfig { announce_interval: ms(100), ..sender(20, 20, 2) };
+    config.parity_symbols = 4;
+    (config.status_retry, config.round_trip) = (StatusRetry::Measured, secs(1));
+    let mut session = Session::new("repeated", Setup::plain(1), config, 2, Link::clean(ms(150)));
+    let mut first = None;
+    session.net.drop_if(move |leg| {
+        let lacks = matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && d.dtus.first() == 3);
+        let asks = matches!(leg.message.body, Body::StatusRequest(_));
+        lacks || (asks && leg.at < *first.get_or_insert(leg.at) + ms(100))
+    });
+    let mut session = session.run();
+    session.assert_complete();
+    let asks = |body: &Body| matches!(body, Body::StatusRequest(_)).then_some(());
+    let log = session.net.take_log();
+    let asked: Vec<Time> = sent(&log, 0, asks).into_iter().map(|(at, ())| at).collect();
+    let again = asked.iter().find(|&&at| at > asked[0] + ms(100)).expect("the first was lost");
+    assert!(again.since(asked[0]) < ms(600), "{:?}", again.since(asked[0]));
 }

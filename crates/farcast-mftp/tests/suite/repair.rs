@@ -148,7 +148,8 @@ fn over_a_long_link_parity_goes_ahead_of_being_asked_for() {
     let (mut with, mut without, mut faster) = (0, 0, 0);
     for seed in 0..20 {
         let (ahead, asked) = (run(true, 0.01, seed), run(false, 0.01, seed));
-        faster += u32::from(ahead.0 + ms(400) < asked.0);
+        // The symbols themselves take a part of the round trip that they save.
+        faster += u32::from(ahead.0 + ms(350) < asked.0);
         (with, without) = (with + ahead.1, without + asked.1);
     }
     assert!(faster >= 15, "a round trip was saved in {faster} of 20 runs");
