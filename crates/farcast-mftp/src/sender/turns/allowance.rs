@@ -73,8 +73,9 @@ pub(super) struct Allowance {
     arrivals: VecDeque<(Time, u32)>,
     /// Delays of the last answers beyond the shortest.
     delays: VecDeque<Span>,
-    /// Time before which a delay tells nothing new.
+    /// Time before which a delay tells nothing new, and the last time at which the rate was lowered.
     judged_until: Time,
+    lowered_at: Time,
     /// Time at which the last queue is taken to be empty at the latest.
     drained_by: Time,
 }
@@ -96,6 +97,7 @@ impl Allowance {
             arrivals: VecDeque::new(),
             delays: VecDeque::new(),
             judged_until: Time::ZERO,
+            lowered_at: Time::ZERO,
             drained_by: Time::ZERO,
         }
     }
@@ -170,7 +172,9 @@ impl Allowance {
     /// Judges an answer that came `late` after the shortest possible time, where answers take about `trip`. Returns
     /// `true` if answers wait in a queue.
     pub(super) fn judge(&mut self, now: Time, late: Span, trip: Span) -> bool {
-        if self.given || now < self.judged_until {
+        // Answers to calls at a rate that was lowered since then tell nothing of the present one.
+        let outdated = now.since(self.lowered_at) < late + trip;
+        if self.given || now < self.judged_until || (outdated && self.lowered_at > Time::ZERO) {
             return false;
         }
         if self.delays.len() == COMPARED.1 {
@@ -220,7 +224,7 @@ impl Allowance {
         // A burst, perhaps of forged messages, must not stand for the return for good.
         self.carried *= FADED;
         self.level = self.level.min(0.0) - queue.as_secs_f64() * self.rate;
-        self.drained_by = now + LONGEST_QUEUE;
+        (self.drained_by, self.lowered_at) = (now + LONGEST_QUEUE, now);
         self.wait_until(now + queue + Span::from_secs(2));
     }
 
