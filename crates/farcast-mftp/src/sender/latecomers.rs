@@ -17,6 +17,9 @@ use crate::wire;
 const GRACE: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
 /// Time beyond two round trips for which an open group stays open after a receiver has registered.
 const MORE: Span = Span::from_secs(1);
+/// Divisor of the silence that members are allowed: the time without any other for which a listed receiver is waited for.
+/// The return may carry registrations one after the other for minutes.
+const FOLLOWS: u64 = 4;
 /// Number of announcements after the turns that tell receivers of their end.
 const UNTOLD: u64 = 3;
 /// Maximum number of newcomers that are asked by name.
@@ -50,6 +53,16 @@ impl Sender {
         room && self.timers.is_set(Timer::Latecomers)
     }
 
+    /// Ends the time to come of those that have not registered. In a closed group the time is longer while others come.
+    pub(super) fn latecomers_expired(&mut self, now: Time) {
+        let until = self.joined_at + self.config.silence / FOLLOWS;
+        let closed = matches!(self.config.group, Group::Closed(_));
+        if closed && self.members.awaited() > 0 && now < until {
+            return self.timers.set(Timer::Latecomers, until);
+        }
+        self.one_less(now);
+    }
+
     /// Returns the listed receivers that have not registered and may still come.
     pub fn awaited(&self) -> impl Iterator<Item = &Member> {
         let absent = |m: &&Member| m.state == MemberState::Invited && !m.remembered;
@@ -78,8 +91,7 @@ impl Sender {
         self.progress.drop_runs();
         self.wait_for_answers(now);
         self.timers.stop(Timer::StatusRetry);
-        let pending = |m: &Member| m.state == MemberState::Invited && m.contender.is_some();
-        if self.members.values().any(pending) {
+        if self.members.values().any(Member::is_pending) {
             self.ask_all(now);
             self.expect_proof(now);
         }
@@ -105,13 +117,11 @@ impl Sender {
 
     /// Keeps an open group open for a while after a receiver has registered: others may be about to, whose messages were
     /// lost.
-    fn stay_open(&mut self, now: Time, client: ClientId) {
+    fn stay_open(&mut self, now: Time) {
         let open = self.begins_with_first() && matches!(self.config.group, Group::OpenLimited { .. });
-        let shown = self.members.get(&client).is_some_and(|m| m.validated || self.config.secret.is_none());
         let until = now + self.round_trip() * 2 + MORE;
         let due = self.timers.due(Timer::Latecomers);
-        if open && shown && self.config.late_entry && (due < until || !self.timers.is_set(Timer::Latecomers))
-        {
+        if open && self.config.late_entry && (due < until || !self.timers.is_set(Timer::Latecomers)) {
             self.timers.set(Timer::Latecomers, until);
         }
     }
@@ -128,7 +138,11 @@ impl Sender {
 
     /// Handles the registration of `client`, which is a member now.
     pub(super) fn joined(&mut self, now: Time, client: ClientId) {
-        self.stay_open(now, client);
+        let shown = self.members.get(&client).is_some_and(|m| m.validated || self.config.secret.is_none());
+        if shown {
+            self.joined_at = now;
+            self.stay_open(now);
+        }
         match self.phase {
             Phase::Announcing if self.begins_with_first() && !self.timers.is_set(Timer::StartAfter) => {
                 let (flows, still) = GRACE;

@@ -275,7 +275,12 @@ impl Member {
 
     /// Returns `true` if it takes part, or was given up: it may come back, if it is asked.
     pub(super) fn is_wanted(&self) -> bool {
-        matches!(self.state, MemberState::Active | MemberState::Lost(_))
+        matches!(self.state, MemberState::Active | MemberState::Lost(_)) || self.is_pending()
+    }
+
+    /// Returns `true` if it was invited, and has registered without a proof since.
+    pub(super) fn is_pending(&self) -> bool {
+        self.state == MemberState::Invited && self.contender.is_some()
     }
 
     /// Returns `true` if it has made no progress for too long, where members may be silent for `silence`.

@@ -151,6 +151,8 @@ pub struct Sender {
     vouched: VecDeque<(ClientId, SocketAddr)>,
     /// Receivers that have joined since the last request, and lack what was sent before.
     newcomers: Vec<ClientId>,
+    /// Time at which the last receiver registered that has shown itself.
+    joined_at: Time,
     /// Other transmissions on the sender's group.
     neighbourhood: Neighbourhood,
     /// Time of the first announcement, and of the only one so far: later ones make the measurement ambiguous.
@@ -193,6 +195,7 @@ impl Sender {
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),
             newcomers: Vec::new(),
+            joined_at: Time::ZERO,
             neighbourhood: Neighbourhood::default(),
             announced_at: None,
             first_announce: None,
@@ -384,7 +387,7 @@ impl Sender {
                     self.one_less(now);
                 }
             }
-            Timer::Latecomers => self.one_less(now),
+            Timer::Latecomers => self.latecomers_expired(now),
             Timer::Turn => self.next_turn(now),
             Timer::TransferLimit => self.abort_with(
                 now,

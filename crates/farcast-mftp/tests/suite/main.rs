@@ -24,6 +24,7 @@ mod population;
 mod proofs;
 mod repair;
 mod survey;
+mod thin_return;
 mod turns;
 mod turns_end;
 mod turns_late;

@@ -8,7 +8,7 @@ use farcast_mftp::{
     Body, ClientId, Group, MemberState, Message, Receiver, ReceiverConfig, ReceiverEvent, Secret, Sender,
     SenderConfig, SenderEvent, SenderOutcome,
 };
-use farcast_testkit::{Link, Setup};
+use farcast_testkit::{Link, Setup, Transmitter};
 
 use crate::common::{
     Ownership, Session, at, group, ms, rate, receiver, receiver_address, secs, sent, server,
@@ -203,6 +203,17 @@ const FORGED: Span = Span::from_millis(26_500);
 
 #[test]
 fn receivers_with_a_forged_confirmation_are_asked_by_name() {
+    ask_by_name(None);
+}
+
+#[test]
+fn those_whose_answers_a_short_queue_drops_are_asked_again() {
+    let rate = BitRate::from_bps(40_000).expect("positive");
+    ask_by_name(Some(Transmitter { rate, overhead: 28, queue: ms(250), shared: true }));
+}
+
+/// Runs a session with forged confirmations, with a `narrow` return.
+fn ask_by_name(narrow: Option<Transmitter>) {
     // All have registered before the data ends, and none has reported the product.
     let (return_rate, pace) = (BitRate::from_bps(40_000), rate(300));
     let config =
@@ -212,6 +223,7 @@ fn receivers_with_a_forged_confirmation_are_asked_by_name() {
     for n in 0..MANY {
         let config = ReceiverConfig { secret: Some(Secret([n as u8; 32])), ..receiver(n) };
         let client = session.add(n, config, Ownership::default());
+        session.net.link(client.handle, session.sender, Link { narrow, ..Link::clean(ms(100)) });
         let forge = move |engine: &mut Receiver, now| {
             let confirmation = Completion { turn: None, hosts: Some(vec![receiver(n).id]) };
             let message = Message::new(transmission, Body::Completion(confirmation));

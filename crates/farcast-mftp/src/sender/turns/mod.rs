@@ -182,8 +182,8 @@ pub(super) struct Turns {
     polls: Polls,
     /// Time since which rounds bring no answer.
     quiet_since: Option<Time>,
-    /// Time since which none of the unheard members that are asked by name answers, and the last of those asked.
-    named: Option<(Time, Option<ClientId>)>,
+    /// Progress of asking unheard receivers by name, if they are.
+    named: Option<rounds::Named>,
 }
 
 impl Turns {
