@@ -8,12 +8,14 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use farcast_core::{Run, Span, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 
 use crate::requests::BlockId;
 
 /// Maximum number of runs to remember. Older ones count as heard.
 const REMEMBERED: usize = 1 << 15;
+/// Number of runs below which those that have left again are not looked for.
+const FEW: usize = 64;
 
 /// Run of items that may be requested again: INFO, parity, or segments that had been sent before.
 #[derive(Clone, Copy, Debug)]
@@ -37,21 +39,56 @@ impl Departure {
 
 /// Recent departures, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Departures(VecDeque<Departure>);
+pub(super) struct Departures {
+    list: VecDeque<Departure>,
+    /// Number of departures that were left when those that have left again were dropped last.
+    kept: usize,
+}
 
 impl Departures {
     /// Forgets departures up to `horizon`, which every receiver that still asks has heard or lost.
     pub(super) fn forget(&mut self, horizon: Time) {
-        while self.0.front().is_some_and(|departure| departure.last() <= horizon) {
-            self.0.pop_front();
+        while self.list.front().is_some_and(|departure| departure.last() <= horizon) {
+            self.list.pop_front();
         }
     }
 
     fn push(&mut self, departure: Departure) {
-        if self.0.len() == REMEMBERED {
-            self.0.pop_front();
+        if self.list.len() >= self.kept * 2 + FEW {
+            self.drop_repeated();
         }
-        self.0.push_back(departure);
+        if self.list.len() == REMEMBERED {
+            self.list.pop_front();
+        }
+        self.list.push_back(departure);
+    }
+
+    /// Drops the departures all of whose items have left again. Whoever has not heard them has not heard the later ones
+    /// either. So the length has a bound that follows from the objects, however often anybody requests the same.
+    fn drop_repeated(&mut self) {
+        let mut ends = BTreeMap::<(u32, u32), u32>::new();
+        for departure in &self.list {
+            if let Some((block, symbols)) = departure.symbols {
+                let end = ends.entry((departure.object, block)).or_default();
+                *end = symbols.end().max(*end);
+            }
+        }
+        let mut later: BTreeMap<_, _> = ends.into_iter().map(|(of, end)| (of, Bitmap::new(end))).collect();
+        let mut infos = BTreeSet::new();
+        let mut kept: VecDeque<Departure> = VecDeque::new();
+        for departure in self.list.drain(..).rev() {
+            let is_new = match departure.symbols {
+                None => infos.insert(departure.object),
+                Some((block, symbols)) => {
+                    later.get_mut(&(departure.object, block)).is_some_and(|left| left.insert_run(symbols) > 0)
+                }
+            };
+            if is_new || departure.fresh > 0 {
+                kept.push_front(departure);
+            }
+        }
+        self.kept = kept.len();
+        self.list = kept;
     }
 
     /// Notes that INFO of `object` leaves.
@@ -69,7 +106,7 @@ impl Departures {
     /// Returns the departures after `heard`.
     pub(super) fn since(&self, heard: Time) -> Unheard {
         let mut unheard = Unheard::default();
-        for departure in self.0.iter().rev().take_while(|departure| departure.last() > heard) {
+        for departure in self.list.iter().rev().take_while(|departure| departure.last() > heard) {
             let Some((block, symbols)) = departure.symbols else {
                 unheard.infos.insert(departure.object);
                 continue;
@@ -160,6 +197,42 @@ mod tests {
         let of_block = OfBlock { fresh: 0, again: alloc::vec![run(2, 3), run(8, 9)] };
         assert_eq!(of_block.rest(run(0, 10)), [run(0, 2), run(5, 3)]);
         assert_eq!(of_block.rest(run(3, 2)), []);
+    }
+
+    #[test]
+    fn what_leaves_again_and_again_takes_no_more_memory() {
+        let (mut departures, mut all) = (Departures::default(), VecDeque::new());
+        let spacing = Span::from_nanos(100_000);
+        for n in 0..10_000_u64 {
+            let (block, first) = ((n % 7) as u32, (n * n % 11) as u32);
+            let symbols = Some((block, run(first, 1 + (n % 4) as u32)));
+            // The first ten departures of parity are new.
+            let fresh = u32::from(n < 10);
+            all.push_back(Departure { at: ms(n), spacing, object: 1, symbols, fresh });
+            departures.symbols(
+                ms(n),
+                spacing,
+                BlockId { object: 1, block },
+                run(first, 1 + (n % 4) as u32),
+                fresh,
+            );
+        }
+        let most = 2 * (7 * 14 + 10) + FEW;
+        assert!(departures.list.len() <= most, "{} departures", departures.list.len());
+        // What a receiver has not heard is the same as from all of them.
+        let complete = Departures { list: all, kept: usize::MAX };
+        for heard in [0, 5, 9, 500, 9_900, 9_990, 9_998].map(ms) {
+            let (unheard, whole) = (departures.since(heard), complete.since(heard));
+            assert_eq!(unheard.blocks.len(), whole.blocks.len());
+            for (of, block) in &whole.blocks {
+                let same = &unheard.blocks[of];
+                assert_eq!(
+                    (same.fresh, same.rest(run(0, 20))),
+                    (block.fresh, block.rest(run(0, 20))),
+                    "{heard:?}"
+                );
+            }
+        }
     }
 
     #[test]
