@@ -8,7 +8,6 @@ use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_delivery::Outcome;
 use farcast_delivery::nack::ContentState;
 
-use super::numbers::Numbers;
 use super::remote::{Key, Remote, Timer};
 use super::{Hearing, MOST_REMOTES, ObjectIndex, Receiver};
 use crate::event::{Command, ReceiverEvent};
@@ -222,9 +221,8 @@ impl Receiver {
         // An object that was sent before this receiver listened does not count as failed.
         let mut failed = None;
         for &number in &listed {
-            if numbers.is_unheard(number) {
-                numbers.take(number);
-                failed = failed.or((!Numbers::was_missed(number)).then_some(number));
+            if numbers.is_unheard(number) && !numbers.refuse(number) {
+                failed = failed.or(Some(number));
             }
         }
         failed = numbers.let_go(from).or(failed);

@@ -24,6 +24,8 @@ pub(super) struct Numbers {
     next: u32,
     /// Runs of objects that are wanted, known, and neither at hand nor through: in order and disjoint.
     unheard: Vec<Run>,
+    /// Last object that was missed and cannot be had.
+    refused: Option<u32>,
 }
 
 impl Numbers {
@@ -32,8 +34,13 @@ impl Numbers {
         let number = FIRST;
         let missed = if sync == Sync::All { u32::from(id).min(WINDOW - 1) } else { 0 };
         let low = number - missed;
-        let mut numbers =
-            Self { origin: id.wrapping_sub(number as u16), low, next: low, unheard: Vec::new() };
+        let mut numbers = Self {
+            origin: id.wrapping_sub(number as u16),
+            low,
+            next: low,
+            unheard: Vec::new(),
+            refused: None,
+        };
         numbers.reach(number);
         numbers
     }
@@ -98,11 +105,6 @@ impl Numbers {
         }
     }
 
-    /// Returns `true` if the object was sent before the receiver heard anything.
-    pub(super) const fn was_missed(number: u32) -> bool {
-        number < FIRST
-    }
-
     /// Returns the number of objects sent since the sender was first heard of which nothing is here.
     pub(super) fn missed(&self) -> u32 {
         let heard_of = self.unheard(u32::MAX).filter_map(|run| run.clip(FIRST, u32::MAX));
@@ -113,8 +115,25 @@ impl Numbers {
     /// that was not missed.
     pub(super) fn let_go(&mut self, number: u32) -> Option<u32> {
         let gone: Vec<Run> = self.unheard(number).collect();
+        let missed = gone.iter().filter_map(|run| run.clip(0, FIRST)).next_back();
+        self.refused = self.refused.max(missed.map(Run::last));
         self.unheard.retain_mut(|run| run.clip(number, u32::MAX).map(|rest| *run = rest).is_some());
         gone.into_iter().find_map(|run| run.clip(FIRST, u32::MAX)).map(Run::first)
+    }
+
+    /// Notes that the object cannot be had, of which nothing has come. Returns `true` if it was missed.
+    pub(super) fn refuse(&mut self, number: u32) -> bool {
+        self.take(number);
+        let missed = number < FIRST;
+        if missed {
+            self.refused = self.refused.max(Some(number));
+        }
+        missed
+    }
+
+    /// Returns `true` if the object, or one after it, was missed and cannot be had.
+    pub(super) fn is_refused(&self, number: u32) -> bool {
+        self.refused.is_some_and(|last| number <= last)
     }
 
     /// Returns the index of the object's run in the list, or the index at which it would be.

@@ -18,6 +18,11 @@ use crate::common::{
 
 const TERMS: Terms = Terms { instance: 1, grtt: Rtt(0x88), backoff: 4, group: GroupSize::from_bits(1) };
 
+/// Returns a flush that asks the receiver to acknowledge object 0.
+fn flush() -> FromSender {
+    FromSender::Flush { point: point(0, 3, 9), ackers: vec![node(0)] }
+}
+
 fn point(object: u16, block: u32, symbol: u16) -> Point {
     Point { fec: Fec::ReedSolomon8, object, symbol: Symbol { block, block_len: None, symbol } }
 }
@@ -156,8 +161,7 @@ fn who_is_asked_to_acknowledge_does_so_as_soon_as_it_can() {
         .filter(|(_, message)| !matches!(said(message), Some(FromSender::Flush { .. })));
     assert!(listen(&mut engine, content), "all has come");
     let now = Time::ZERO + ms(400);
-    let flush = FromSender::Flush { point: point(0, 3, 9), ackers: vec![node(0)] };
-    assert_eq!(hear(&mut engine, now, flush), Ok(()));
+    assert_eq!(hear(&mut engine, now, flush()), Ok(()));
     assert_eq!(says(&mut engine, now), [], "not while its owner verifies");
     engine.verified(now + ms(2000), farcast_delivery::ObjectId::FIRST);
     let said = says(&mut engine, now + ms(2000));
@@ -254,9 +258,24 @@ fn an_object_that_cannot_be_had_any_more_is_over() {
         assert_eq!(hear(&mut engine, now, FromSender::Squelch { point: from, invalid }), Ok(()));
         assert_eq!(ends(&mut engine), Vec::from_iter(expected));
         // The object is not acknowledged either.
-        let flush = FromSender::Flush { point: point(0, 3, 9), ackers: vec![node(0)] };
-        assert_eq!(hear(&mut engine, now, flush), Ok(()));
+        assert_eq!(hear(&mut engine, now, flush()), Ok(()));
         let said = says(&mut engine, now);
+        let acknowledged = said.iter().any(|said| matches!(said.answer, Answer::Flushed { .. }));
+        assert!(!acknowledged, "{said:?}");
+    }
+}
+
+#[test]
+fn a_receiver_that_comes_late_does_not_acknowledge_what_it_was_refused() {
+    let late = Time::ZERO + ms(400);
+    for (from, invalid) in [(point(1, 0, 0), vec![]), (point(0, 0, 0), vec![0])] {
+        // The first message is of an object behind, so that object 0 was missed. Somebody may have forged it.
+        let mut engine = Receiver::new(receiver(0)).expect("valid");
+        let other = FromSender::Flush { point: point(1, 0, 0), ackers: Vec::new() };
+        assert_eq!(hear(&mut engine, late, other), Ok(()));
+        assert_eq!(hear(&mut engine, late, FromSender::Squelch { point: from, invalid }), Ok(()));
+        assert_eq!(hear(&mut engine, late, flush()), Ok(()));
+        let said = says(&mut engine, late);
         let acknowledged = said.iter().any(|said| matches!(said.answer, Answer::Flushed { .. }));
         assert!(!acknowledged, "{said:?}");
     }
