@@ -94,6 +94,7 @@ fn announce(step: &Step) -> Option<Announce> {
         user_data: None,
         hosts: (!hosts.is_empty())
             .then(|| hosts.iter().map(|&n| (ClientId(FIRST.0.wrapping_add(n.into())), standing)).collect()),
+        host_set: None,
         backoff_window_ms: (*backoff_ms > 0).then_some((*backoff_ms).into()),
         product_id: None,
         parity_symbols: None,

@@ -183,6 +183,8 @@ pub struct SenderConfig {
     pub announce_interval: Span,
     /// Interval between announcements for late joiners, once data has begun.
     pub late_announce_interval: Span,
+    /// Shortest interval between announcements that list clients in short, where many take turns.
+    pub brief_announce_interval: Span,
     /// Maximum time of the announcement phase. Afterwards the sender starts with the registered receivers, or gives up.
     pub announce_limit: Span,
     /// Time between the last announcement and data, for receivers to join a separate private group.
@@ -269,6 +271,7 @@ impl SenderConfig {
             start: Start { after: Some(Span::from_secs(3)), ..Start::default() },
             announce_interval: Span::from_secs(1),
             late_announce_interval: Span::from_secs(5),
+            brief_announce_interval: Span::from_secs(5),
             announce_limit: Span::from_secs(180),
             join_delay: Span::ZERO,
             early_data: Span::ZERO,
@@ -332,6 +335,7 @@ impl SenderConfig {
             (self.transmission == 0, "the transmission identifier"),
             (self.announce_interval.is_zero(), "the announce interval"),
             (self.late_announce_interval.is_zero(), "the late announce interval"),
+            (self.brief_announce_interval.is_zero(), "the brief announce interval"),
             (self.completion_interval.is_zero(), "the completion interval"),
             (self.round_trip.is_zero(), "the assumed round trip"),
             (self.repeats == 0, "the number of repeats"),

@@ -28,6 +28,7 @@ pub mod config;
 pub mod error;
 pub mod event;
 pub mod figures;
+mod hostset;
 pub mod message;
 pub mod population;
 pub mod proof;
@@ -44,6 +45,7 @@ pub use config::{
 };
 pub use error::ConfigError;
 pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+pub use hostset::HostSet;
 pub use message::{Body, ClientId, Message};
 pub use population::Population;
 pub use proof::{Proof, Secret, Token};

@@ -12,6 +12,7 @@ use core::num::NonZeroU32;
 use farcast_core::{Bitmap, Run};
 use md5::{Digest, Md5};
 
+use crate::hostset::HostSet;
 use crate::proof::{Proof, Token};
 use crate::turn::{HeardData, Turn};
 use crate::wire;
@@ -309,6 +310,8 @@ pub struct Announce {
     pub user_data: Option<Vec<u8>>,
     /// Clients that are invited or accepted.
     pub hosts: Option<Vec<(ClientId, HostState)>>,
+    /// Clients in one state in a short form (farcast's own).
+    pub host_set: Option<HostSet>,
     /// Window in milliseconds over which clients spread their answers.
     pub backoff_window_ms: Option<u32>,
     /// Digest that commits to the whole product (farcast's own).

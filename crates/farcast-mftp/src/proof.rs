@@ -107,8 +107,8 @@ pub(crate) fn commitment(transmission: u32, key: Proof) -> Proof {
 /// Computes a digest of the terms of an announcement, which do not depend on its host list, its time and its turn.
 pub(crate) fn terms(transmission: u32, m: &Announce) -> Proof {
     let mut fixed = m.clone();
-    (fixed.hosts, fixed.announce_duration_s, fixed.options.restart) = (None, 0, false);
-    fixed.turn = None;
+    (fixed.hosts, fixed.host_set, fixed.turn) = (None, None, None);
+    (fixed.announce_duration_s, fixed.options.restart) = (0, false);
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[Purpose::Terms as u8]);
     wire::hash(&Message::new(transmission, Body::Announce(fixed.into())), &mut hasher);

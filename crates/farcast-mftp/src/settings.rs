@@ -238,6 +238,7 @@ impl Settings {
         config.early_data = if with_first { EARLY } else { Span::ZERO };
         // A receiver that comes late, or starts again after a power cut, waits for the next announcement.
         config.late_announce_interval = LATE_ANNOUNCE;
+        config.brief_announce_interval = LATE_ANNOUNCE;
         config.announce_limit = self.announce_time;
         config.late_entry = self.late_entry;
         config.pass_wait = self.pass_wait;
@@ -305,7 +306,9 @@ impl Settings {
     /// Makes room for data on a slow link: announcements take at most a twentieth of the rate.
     fn spare_slow_link(&self, config: &mut SenderConfig, listed: u64) {
         let SendRate::Limit(rate) = self.rate else { return };
-        let room = rate.time_of_bytes(ANNOUNCE_BYTES + 8 * listed) * 20;
+        let room_with = |list| rate.time_of_bytes(ANNOUNCE_BYTES + list) * 20;
+        let room = room_with(8 * listed);
+        config.brief_announce_interval = config.brief_announce_interval.max(room_with(0));
         config.announce_interval = config.announce_interval.max(room);
         config.late_announce_interval = config.late_announce_interval.max(room);
         config.ask_twice = rate.as_bps() >= 1_000_000;
@@ -318,6 +321,7 @@ impl Fine {
         let set = |chosen: &mut _, wanted: Option<_>| *chosen = wanted.unwrap_or(*chosen);
         set(&mut config.announce_interval, self.announce_interval);
         set(&mut config.late_announce_interval, self.late_announce_interval);
+        set(&mut config.brief_announce_interval, self.late_announce_interval);
         set(&mut config.completion_interval, self.completion_interval);
         config.head_segments = self.head_segments.unwrap_or(config.head_segments);
         config.repeats = self.repeats.unwrap_or(config.repeats);

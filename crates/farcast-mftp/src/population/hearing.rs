@@ -186,8 +186,7 @@ impl Population {
 
     /// Returns the members of `cohort` that an announcement lists and that heard it.
     fn listed(&self, cohort: CohortId, m: &Announce) -> Vec<(u32, HostState)> {
-        let hosts = m.hosts.as_deref().unwrap_or(&[]);
-        let known = hosts.iter().filter_map(|&(id, standing)| Some((self.index(id)?, standing)));
+        let known = m.listed().filter_map(|(id, standing)| Some((self.index(id)?, standing)));
         known.filter(|&(r, _)| self.cohorts.of(r) == cohort && self.lost.binary_search(&r).is_err()).collect()
     }
 
@@ -195,7 +194,7 @@ impl Population {
     /// of receivers in its new state.
     fn confirm(&mut self, now: Time, m: &Announce) {
         let mut last = FINISHED;
-        for &(id, standing) in m.hosts.as_deref().unwrap_or(&[]) {
+        for (id, standing) in m.listed() {
             let heard = |receiver: &u32| self.lost.binary_search(receiver).is_err();
             let Some(receiver) = self.index(id).filter(heard) else { continue };
             // A sender that has not granted a token has not heard this receiver, although its list has it.

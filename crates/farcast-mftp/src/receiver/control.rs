@@ -291,7 +291,7 @@ impl Control {
             self.accepted |= standing == Some(HostState::Accepted);
             return self.report(now, config);
         }
-        let is_long = m.hosts.as_ref().is_some_and(|hosts| hosts.len() >= LONG_LIST);
+        let is_long = m.entries() >= LONG_LIST;
         let within = if is_long { PIECES_WITHIN } else { COPY_WITHIN };
         let answered = self.registered.is_some_and(|registered| now < registered + within);
         let copy = answered && (is_long || m.announce_duration_s > 0);

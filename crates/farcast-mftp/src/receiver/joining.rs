@@ -128,8 +128,7 @@ impl Receiver {
     }
 
     pub(super) fn invites(&self, m: &Announce) -> bool {
-        let listed = m.hosts.as_ref().is_some_and(|hosts| hosts.iter().any(|(id, _)| *id == self.config.id));
-        m.options.model != GroupModel::Closed || listed
+        m.options.model != GroupModel::Closed || m.standing(self.config.id).is_some()
     }
 
     pub(super) fn offer(
@@ -249,9 +248,8 @@ impl Receiver {
         session.control.touch(now, &self.config);
         session.restart = m.options.restart;
         // A sender that grants tokens and has not granted one has not heard this receiver, whatever its list says.
-        let hosts = m.hosts.as_ref().filter(|_| session.guard.is_settled());
-        let standing = hosts.and_then(|hosts| hosts.iter().find(|(host, _)| *host == id));
-        let act = session.control.announced(now, m, standing.map(|&(_, standing)| standing), &self.config);
+        let standing = m.standing(id).filter(|_| session.guard.is_settled());
+        let act = session.control.announced(now, m, standing, &self.config);
         self.act(now, act);
         self.called(now, m.turn);
     }

@@ -75,9 +75,7 @@ impl Receiver {
         }
         let Ok(of) = Terms::new(from, transmission, m, &self.config) else { return };
         let mut announce = Box::new(m.clone());
-        if let Some(hosts) = &mut announce.hosts {
-            hosts.retain(|(host, _)| *host == self.config.id);
-        }
+        announce.keep_only(self.config.id);
         let whole = Message::new(transmission, Body::Announce(announce.clone()));
         if wire::encoded_len(&whole, 0) > LONGEST {
             return;

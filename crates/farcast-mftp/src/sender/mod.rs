@@ -11,6 +11,7 @@
 //! | `early.rs` | data behind the announcement |
 //! | `answers.rs` | answers of receivers |
 //! | `latecomers.rs` | receivers that register once data runs |
+//! | `lists.rs` | clients that announcements list |
 //! | `withdrawn.rs` | segments whose source is gone |
 //! | `ending.rs` | completion, abort |
 //! | `neighbourhood.rs` | other transmissions on the group |
@@ -30,6 +31,7 @@ mod ending;
 mod flight;
 mod laggards;
 mod latecomers;
+mod lists;
 mod members;
 mod neighbourhood;
 mod registration;
@@ -159,6 +161,8 @@ pub struct Sender {
     announced_at: Option<Time>,
     first_announce: Option<Time>,
     announced: u32,
+    /// Parts of the lists in announcements to many.
+    lists: lists::Lists,
     /// Time until which a new address of the server is announced often.
     moved_until: Time,
 }
@@ -200,6 +204,7 @@ impl Sender {
             announced_at: None,
             first_announce: None,
             announced: 0,
+            lists: lists::Lists::default(),
             moved_until: Time::ZERO,
             config,
         })

@@ -6,20 +6,17 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Span, Time};
 
+use super::lists::Listing;
 use super::members::{Member, MemberState};
 use super::{Phase, Sender, Timer, early};
 use crate::config::{Group, Pace};
 use crate::event::SenderOutcome;
-use crate::message::{Announce, AnnounceOptions, Body, ClientId, GroupModel, HostState, Message};
+use crate::message::{Announce, AnnounceOptions, Body, ClientId, GroupModel, Message};
 use crate::proof::{Proof, commitment, grant, terms};
-use crate::wire;
 
 /// Time from the first announcement within which receivers that were complete in an earlier run can confirm that they
 /// still are.
 const CONFIRM_WAIT: Span = Span::from_secs(10);
-
-/// Divisor of the rate for announcements that list many receivers.
-const LIST_PART: u64 = 100;
 
 /// Time for which a new address of the server is announced as often as a new transmission.
 const MOVE_TIME: Span = Span::from_secs(15);
@@ -79,6 +76,7 @@ impl Sender {
         }
         self.config.server = server;
         self.moved_until = now + MOVE_TIME;
+        self.list_soon();
         self.announce(now);
     }
 
@@ -99,9 +97,9 @@ impl Sender {
             if first { Some(now) } else { self.first_announce.filter(|_| self.announced == 1) };
         self.announced += 1;
         self.announced_at.get_or_insert(now);
-        let hosts = self.host_lists().into_iter();
+        let listings = self.listings(now).into_iter();
         let pieces: Vec<Body> =
-            hosts.map(|hosts| Body::Announce(self.announcement(now, hosts).into())).collect();
+            listings.map(|list| Body::Announce(self.announcement(now, list).into())).collect();
         // A receiver that misses both bursts misses the data behind them too.
         let copies = if self.announced <= 2 { self.first_copies(&pieces) } else { 1 };
         for piece in pieces.iter().cycle().take(copies * pieces.len()) {
@@ -114,23 +112,12 @@ impl Sender {
             // repeated.
             let wait = match (first, copies) {
                 (true, 2..) => early::BURST_PAUSE,
+                _ if self.is_first_of_sets() => early::BURST_PAUSE,
                 (true, _) | (false, 2..) => interval / 10,
                 (false, _) => interval,
             };
             self.timers.set(Timer::Announce, now + wait);
         }
-    }
-
-    /// Returns the interval between announcements once data has begun. Those with a long list take a small part of the
-    /// rate.
-    fn late_interval(&self) -> Span {
-        let interval = self.config.late_announce_interval;
-        let (true, Group::Closed(_), Pace::Rate { rate, .. }) =
-            (self.by_turns(), &self.config.group, self.config.pace)
-        else {
-            return interval;
-        };
-        interval.max(rate.time_of_bytes(8 * self.members.len() as u64) * LIST_PART)
     }
 
     /// Returns `true` if many receivers may need the next announcement: the sender has just moved, or an open group has
@@ -141,7 +128,7 @@ impl Sender {
     }
 
     /// Returns the number of times that each confirmation is sent. Receivers that take turns ask for a lost one.
-    fn confirmations(&self) -> u32 {
+    pub(super) fn confirmations(&self) -> u32 {
         if self.by_turns() { 1 } else { self.config.repeats }
     }
 
@@ -150,46 +137,7 @@ impl Sender {
         self.members.values().any(|m| m.is_active() && m.confirmations < repeats)
     }
 
-    /// Returns the host list in pieces that fit a datagram; one piece, possibly absent, if it is short.
-    fn host_lists(&mut self) -> Vec<Option<Vec<(ClientId, HostState)>>> {
-        let repeats = self.confirmations();
-        let closed = matches!(self.config.group, Group::Closed(_));
-        let mut records = Vec::new();
-        for (&id, member) in self.members.iter_mut() {
-            let unshown = self.config.secret.is_some() && !member.validated;
-            let standing = match member.state {
-                MemberState::Active if unshown && !closed => continue,
-                MemberState::Active if unshown => HostState::Pending,
-                MemberState::Invited => HostState::Pending,
-                MemberState::Declined(reason) => HostState::Declined(reason),
-                // A confirmation is kept for a few announcements before it is pruned (draft §1.1).
-                _ if member.confirmations >= repeats => {
-                    if !closed || member.state == MemberState::Done {
-                        continue;
-                    }
-                    // A receiver that is not in the list of a closed group stays out (draft §6). One that is started
-                    // again, or comes back, must find itself there. One that takes part ignores its entry.
-                    HostState::Pending
-                }
-                _ => {
-                    member.confirmations += 1;
-                    HostState::Accepted
-                }
-            };
-            records.push((id, standing));
-        }
-        if records.is_empty() {
-            return alloc::vec![None];
-        }
-        let fixed = wire::encoded_len(
-            &Message::new(0, Body::Announce(self.announcement(Time::ZERO, Some(Vec::new())).into())),
-            0,
-        );
-        let room = (self.config.datagram.saturating_sub(fixed) / 8).max(1);
-        records.chunks(room).map(|piece| Some(piece.to_vec())).collect()
-    }
-
-    fn announcement(&self, now: Time, hosts: Option<Vec<(ClientId, HostState)>>) -> Announce {
+    pub(super) fn announcement(&self, now: Time, list: Listing) -> Announce {
         let seconds = |span: Span| u32::try_from(span.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX);
         let left = match self.phase {
             Phase::Announcing => self.timers.due(Timer::AnnounceLimit).since(now),
@@ -219,7 +167,8 @@ impl Sender {
             product_size: self.geometry.size(),
             error_threshold: None,
             user_data: None,
-            hosts,
+            hosts: list.hosts,
+            host_set: list.set,
             backoff_window_ms: (!self.config.backoff_window.is_zero())
                 .then(|| u32::try_from(self.config.backoff_window.as_millis()).unwrap_or(u32::MAX)),
             product_id: Some(self.config.product.id),
@@ -235,7 +184,7 @@ impl Sender {
     /// Returns the proof for a receiver that registered with `nonce`: the token is from this sender, and the
     /// announcement that the receiver knows is too.
     pub(super) fn grant_proof(&self, nonce: Proof) -> Proof {
-        grant(nonce, terms(self.config.transmission, &self.announcement(Time::ZERO, None)))
+        grant(nonce, terms(self.config.transmission, &self.announcement(Time::ZERO, Listing::default())))
     }
 
     pub(super) fn accepted(&self) -> u32 {

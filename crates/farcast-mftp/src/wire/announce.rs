@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use super::DecodeError;
-use super::parameter::{ByteSink, Parameter, ParameterReader, kind, need, refuse_repeated, set};
+use super::parameter::{ByteSink, Parameter, ParameterReader, kind, need, padding, refuse_repeated, set};
+use crate::hostset::HostSet;
 use crate::message::{Announce, AnnounceOptions, ClientId, DeclineReason, GroupModel, HostState};
 use crate::proof::Proof;
 use crate::turn::Turn;
@@ -48,6 +49,13 @@ pub(super) fn encode<S: ByteSink>(m: &Announce, out: &mut S) {
             out.put(&standing_bytes(*standing));
         }
     }
+    if let Some(set) = &m.host_set {
+        let len = STANDING_LEN + set.octets().len();
+        out.head(kind::HOST_SET, len);
+        out.put(&standing_bytes(set.standing()));
+        out.put(set.octets());
+        out.put(&[0; 3][..padding(len)]);
+    }
 }
 
 fn option_bytes(options: AnnounceOptions) -> [u8; 4] {
@@ -82,12 +90,33 @@ fn options(parameter: Parameter<'_>) -> Result<AnnounceOptions, DecodeError> {
     })
 }
 
-fn standing_bytes(standing: HostState) -> [u8; 4] {
+/// Bytes of a client's state.
+const STANDING_LEN: usize = 4;
+
+fn standing_bytes(standing: HostState) -> [u8; STANDING_LEN] {
     match standing {
         HostState::Pending => [b'P', 0, 0, 0],
         HostState::Accepted => [b'A', 0, 0, 0],
         HostState::Declined(reason) => [b'D', reason as u8, 0, 0],
     }
+}
+
+/// Reads a client's state from its first two bytes.
+fn standing(status: u8, reason: u8) -> Option<HostState> {
+    match status {
+        b'P' => Some(HostState::Pending),
+        b'A' => Some(HostState::Accepted),
+        b'D' => DeclineReason::from_wire(reason).map(HostState::Declined),
+        _ => None,
+    }
+}
+
+fn host_set(parameter: Parameter<'_>) -> Result<HostSet, DecodeError> {
+    let Some((&[status, reason, ..], octets)) = parameter.value.split_first_chunk::<STANDING_LEN>() else {
+        return Err(DecodeError::ParameterLength { parameter: parameter.kind });
+    };
+    let set = standing(status, reason).and_then(|standing| HostSet::read(standing, octets));
+    set.ok_or(DecodeError::Value { parameter: parameter.kind })
 }
 
 fn hosts(parameter: Parameter<'_>) -> Result<Vec<(ClientId, HostState)>, DecodeError> {
@@ -97,13 +126,7 @@ fn hosts(parameter: Parameter<'_>) -> Result<Vec<(ClientId, HostState)>, DecodeE
         return Err(DecodeError::ParameterLength { parameter: parameter.kind });
     }
     let record = |&[a, b, c, d, status, reason, ..]: &[u8; 8]| {
-        let standing = match status {
-            b'P' => HostState::Pending,
-            b'A' => HostState::Accepted,
-            b'D' => HostState::Declined(DeclineReason::from_wire(reason).ok_or(wrong)?),
-            _ => return Err(wrong),
-        };
-        Ok((ClientId(u32::from_be_bytes([a, b, c, d])), standing))
+        Ok((ClientId(u32::from_be_bytes([a, b, c, d])), standing(status, reason).ok_or(wrong)?))
     };
     records.iter().map(record).collect()
 }
@@ -133,6 +156,7 @@ struct FoundParameters {
     error_threshold: Option<u32>,
     user_data: Option<Vec<u8>>,
     hosts: Option<Vec<(ClientId, HostState)>>,
+    host_set: Option<HostSet>,
     backoff_window: Option<u32>,
     product_id: Option<[u8; 32]>,
     parity_symbols: Option<u32>,
@@ -156,6 +180,7 @@ impl FoundParameters {
             kind::ERROR_THRESHOLD => set(&mut self.error_threshold, p, p.integer()?),
             kind::USER_DATA => set(&mut self.user_data, p, p.bytes(64)?.to_vec()),
             kind::HOST_LIST_COMPLEX => set(&mut self.hosts, p, hosts(p)?),
+            kind::HOST_SET => set(&mut self.host_set, p, host_set(p)?),
             kind::BACKOFF_WINDOW => set(&mut self.backoff_window, p, p.integer()?),
             kind::PRODUCT_ID => set(&mut self.product_id, p, p.octets()?),
             kind::PARITY_SYMBOLS => set(&mut self.parity_symbols, p, p.integer()?),
@@ -202,6 +227,7 @@ pub(super) fn decode(reader: &mut ParameterReader<'_>) -> Result<Announce, Decod
         error_threshold: found.error_threshold,
         user_data: found.user_data,
         hosts: found.hosts,
+        host_set: found.host_set,
         backoff_window_ms: found.backoff_window,
         product_id: found.product_id,
         parity_symbols: found.parity_symbols,

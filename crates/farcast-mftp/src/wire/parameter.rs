@@ -90,6 +90,8 @@ pub(super) mod kind {
     pub(crate) const ROUND: u16 = 0x7F15;
     /// Number of segments that a client with the whole product held before, in a registration.
     pub(crate) const COMPLETE: u16 = 0x7F16;
+    /// Clients in one state, in an announcement to many.
+    pub(crate) const HOST_SET: u16 = 0x7F17;
 }
 
 /// Destination of encoded bytes: a buffer, a hash, or a counter that only measures.
@@ -358,7 +360,7 @@ impl<'a> ParameterReader<'a> {
 
 /// Returns `true` if `kind` is one of the draft's parameters or of farcast's.
 fn is_known(kind: u16) -> bool {
-    (0x0100..=0x0129).contains(&kind) || (kind::PRODUCT_SIZE_64..=kind::COMPLETE).contains(&kind)
+    (0x0100..=0x0129).contains(&kind) || (kind::PRODUCT_SIZE_64..=kind::HOST_SET).contains(&kind)
 }
 
 /// Rejects a parameter in `ordered`, or of the server, that comes again after its place.

@@ -9,7 +9,7 @@ use farcast_mftp::message::{
     GroupModel, HostState, Join, Leave, Nak, Query, Quit, Registration, RegistrationEntry, StatusRequest,
     StatusType,
 };
-use farcast_mftp::{Body, ClientId, Message, Proof, Token};
+use farcast_mftp::{Body, ClientId, HostSet, Message, Proof, Token};
 
 use crate::kinds::Forgery;
 use crate::plan::Draw;
@@ -418,7 +418,7 @@ impl Pen<'_> {
                 3 => m.product_size = u64::from(self.number(m.product_size as u32)),
                 4 => m.dtu_size = self.number(m.dtu_size),
                 5 => m.block_size = self.number(m.block_size),
-                6 => m.hosts = self.standings(),
+                6 => (m.hosts, m.host_set) = self.standings(),
                 7 => m.transfer_duration_s = self.number(m.transfer_duration_s),
                 8 => m.announce_duration_s = self.number(m.announce_duration_s),
                 9 => m.backoff_window_ms = self.draw.chance(0.8).then(|| self.number(100)),
@@ -430,14 +430,22 @@ impl Pen<'_> {
         m
     }
 
-    fn standings(&mut self) -> Option<Vec<(ClientId, HostState)>> {
+    /// Returns the known receivers in one state: as a list, or the invited as a set.
+    fn standings(&mut self) -> (Option<Vec<(ClientId, HostState)>>, Option<HostSet>) {
         let standing = self.draw.pick(&[
             HostState::Accepted,
             HostState::Pending,
             HostState::Declined(DeclineReason::Memory),
         ]);
-        let known = self.seen.known.iter().map(|known| (known.id, standing)).collect();
-        self.draw.chance(0.7).then_some(known)
+        let mut known: Vec<ClientId> = self.seen.known.iter().map(|known| known.id).collect();
+        known.sort_unstable();
+        if !self.draw.chance(0.7) {
+            return (None, None);
+        }
+        if standing == HostState::Pending {
+            return (None, HostSet::take(standing, &mut known.into_iter().peekable(), usize::MAX));
+        }
+        (Some(known.into_iter().map(|id| (id, standing)).collect()), None)
     }
 
     fn invented(&mut self) -> Announce {
@@ -464,6 +472,7 @@ impl Pen<'_> {
             error_threshold: None,
             user_data: None,
             hosts: None,
+            host_set: None,
             backoff_window_ms: None,
             product_id: Some([9; 32]),
             parity_symbols: None,

@@ -10,8 +10,8 @@ use farcast_mftp::message::{
     GroupModel, HostState, Nak, Query, Quit, Registration, RegistrationEntry, StatusRequest, StatusType,
 };
 use farcast_mftp::{
-    Body, ClientId, Message, Pace, PassWait, Proof, Receiver, ReceiverEvent, ReceiverOutcome, Sender,
-    SenderConfig, Token,
+    Body, ClientId, HostSet, Message, Pace, PassWait, Proof, Receiver, ReceiverEvent, ReceiverOutcome,
+    Sender, SenderConfig, Token,
 };
 use farcast_testkit::{Handle, Host, Link, Setup, laws};
 
@@ -129,6 +129,12 @@ impl Forger {
         }
     }
 
+    fn host_set(&mut self) -> Option<HostSet> {
+        let mut hosts = self.clients()?;
+        hosts.sort_unstable();
+        HostSet::take(HostState::Accepted, &mut hosts.into_iter().peekable(), usize::MAX)
+    }
+
     fn announce(&mut self) -> Announce {
         let model = [GroupModel::Closed, GroupModel::OpenLimited, GroupModel::OpenUnlimited];
         Announce {
@@ -154,6 +160,7 @@ impl Forger {
             error_threshold: None,
             user_data: None,
             hosts: self.clients().map(|all| all.into_iter().map(|id| (id, HostState::Accepted)).collect()),
+            host_set: self.host_set(),
             backoff_window_ms: self.flag().then(|| self.small()),
             product_id: self.flag().then_some([7; 32]),
             parity_symbols: self.flag().then(|| self.small()),

@@ -15,6 +15,7 @@ mod hostile;
 mod latecomers;
 mod laws;
 mod leaving;
+mod lists;
 mod losses;
 mod merging;
 mod narrow;

@@ -11,8 +11,8 @@ use farcast_mftp::message::{
     StatusRequest, StatusType,
 };
 use farcast_mftp::{
-    Body, ClientId, Message, Population, Proof, Receiver, ReceiverConfig, ReceiverEvent, Secret, Token, Turn,
-    Waits,
+    Body, ClientId, HostSet, Message, Population, Proof, Receiver, ReceiverConfig, ReceiverEvent, Secret,
+    Token, Turn, Waits,
 };
 
 const RECEIVERS: u32 = 6;
@@ -79,6 +79,7 @@ fn announce(window: Option<u32>, kind: Kind, turn: Option<Turn>) -> Message {
         error_threshold: None,
         user_data: None,
         hosts: None,
+        host_set: None,
         backoff_window_ms: window,
         product_id: None,
         parity_symbols: Some(SYMBOLS),
@@ -227,7 +228,14 @@ fn play(seed: u64, kind: Kind) -> [(Vec<Time>, Said); 2] {
             if let (Body::Announce(announce), true) = (&mut message.body, kind.proofs) {
                 // No receiver has a token, so none believes that it is accepted.
                 let listed = (1..=RECEIVERS).filter(|_| random.chance(0.5));
-                announce.hosts = Some(listed.map(|n| (ClientId(n), HostState::Accepted)).collect());
+                let listed: Vec<ClientId> = listed.map(ClientId).collect();
+                let accepted = HostState::Accepted;
+                if random.chance(0.5) {
+                    let mut hosts = listed.into_iter().peekable();
+                    announce.host_set = HostSet::take(accepted, &mut hosts, usize::MAX);
+                } else {
+                    announce.hosts = Some(listed.into_iter().map(|id| (id, accepted)).collect());
+                }
             }
             message
         } else {

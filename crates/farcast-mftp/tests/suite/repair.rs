@@ -325,6 +325,7 @@ fn takes_parity(memory: u64) -> Receiver {
         error_threshold: None,
         user_data: None,
         hosts: None,
+        host_set: None,
         backoff_window_ms: None,
         product_id: Some([7; 32]),
         parity_symbols: Some(32_768),

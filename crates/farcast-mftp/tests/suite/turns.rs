@@ -20,7 +20,7 @@ const RETURN: u64 = 4_000;
 const HEADERS: usize = 28;
 
 /// Returns a sender of 900 DTUs in blocks of 90 that is told what the return carries.
-fn by_turns(group: Group) -> SenderConfig {
+pub(crate) fn by_turns(group: Group) -> SenderConfig {
     let start = Start { after: Some(secs(3)), with_first: true, ..Start::default() };
     let config = SenderConfig { group, start, early_data: ms(900), pace: rate(600), ..sender(900, 90, 0) };
     let (parity_symbols, parity_ahead) = (100, true);

@@ -58,6 +58,8 @@ struct Case {
     /// Rate of the return in bit/s, with which receivers take turns.
     turns: Option<u64>,
     proofs: bool,
+    /// Number of invited receivers that never come.
+    absent: u32,
 }
 
 impl Case {
@@ -101,6 +103,7 @@ impl Case {
             sealed: false,
             turns: None,
             proofs: false,
+            absent: 0,
         }
     }
 
@@ -155,6 +158,8 @@ impl Case {
             turns: Some([400, 2_000, 5_000][random.below(3) as usize]),
             receivers: 4 + case.receivers,
             late: true,
+            // Many that are invited are listed in short.
+            absent: if random.chance(0.3) { 70 } else { 0 },
             ..case
         }
     }
@@ -201,13 +206,14 @@ impl Case {
         config.group = match self.model {
             0 => Group::OpenUnlimited,
             1 => Group::OpenLimited { limit: 1000 },
-            _ => Group::Closed((0..self.receivers).map(|n| invited(receiver_id(n))).collect()),
+            _ => Group::Closed((0..self.receivers + self.absent).map(|n| invited(receiver_id(n))).collect()),
         };
         (config.pass_wait, config.nak_timing, config.ask_twice) = (self.wait, self.timing, self.ask_twice);
         config.status_retry = StatusRetry::Fixed(Span::from_millis(1901));
         config.nak_restarts_wait = self.restart;
         (config.late_entry, config.head_segments) = (self.late, self.head);
         config.late_announce_interval = Span::from_millis(700);
+        config.brief_announce_interval = Span::from_millis(500);
         config.announce_limit = Span::from_secs(20);
         config.transfer_limit = Span::from_secs(4000);
         (config.parity_symbols, config.parity_ahead) = (self.parity, self.parity_ahead);

@@ -29,6 +29,7 @@ pub(crate) fn announcement(server: SocketAddr, group: IpAddr) -> Announce {
         error_threshold: None,
         user_data: None,
         hosts: None,
+        host_set: None,
         backoff_window_ms: None,
         product_id: Some([7; 32]),
         parity_symbols: None,

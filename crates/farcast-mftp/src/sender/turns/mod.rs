@@ -85,6 +85,9 @@ const LATE: Span = Span::from_secs(4);
 const LONGEST_PATIENCE: Span = Span::from_secs(16);
 /// Number of round trips after which an answer seldom comes any more.
 const LATE_TRIPS: u64 = 3;
+/// Number of called receivers of a list that show how many of it are there, and the part that is nearly all.
+const ENOUGH: f64 = 50.0;
+const NEARLY: f64 = 0.95;
 /// Part of the places whose answers outweigh what was expected.
 const SURE: f64 = 0.05;
 /// Growth of a round of registrations after the first, as a multiple of the places that have been heard, and the divisor
@@ -496,6 +499,17 @@ impl Sender {
         let last = self.turns.last.filter(|_| self.turns.on)?;
         let fresh = now.since(self.turns.called_at) < FRESH;
         Some(if fresh { last } else { Turn { first: 0, last: 0, ..last } })
+    }
+
+    /// Returns `true` if nearly all listed receivers that were called have answered, or too few were called to tell.
+    pub(super) fn are_nearly_all_here(&self) -> bool {
+        let listed = self.members.len() as f64;
+        let (called, heard) = if self.turns.round == 0 {
+            (listed * self.turns.settled / PLACES as f64, self.turns.answers)
+        } else {
+            (listed, listed - f64::from(self.members.awaited()))
+        };
+        called < ENOUGH || heard >= called * NEARLY
     }
 
     /// Returns the number of receivers, as far as it is known, and not too few.

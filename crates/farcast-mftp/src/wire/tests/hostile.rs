@@ -322,7 +322,7 @@ fn unknown_parameters_are_skipped() {
 fn parameters_of_fixed_length_have_that_length() {
     let fixed = |kind: u16| match kind {
         0x0100..=0x0124 => ![0x0102, 0x010E, 0x0112, 0x0113, 0x0114, 0x0119, 0x011A, 0x0123].contains(&kind),
-        0x7F07 | 0x7F0D => false,
+        0x7F07 | 0x7F0D | 0x7F17 => false,
         other => other > 0x7F00,
     };
     for Vector { name, bytes, .. } in all() {
@@ -373,6 +373,40 @@ fn host_lists_are_whole_records() {
     for len in [4, 7, 12] {
         assert_eq!(with_value("announce", 0x0113, &vec![b'A'; len]), Some(length(0x0113)));
     }
+}
+
+#[test]
+fn host_sets_are_whole_and_in_order() {
+    let set = |octets: &[u8]| with_value("announce_many", 0x7F17, &[&[b'P', 0, 0, 0], octets].concat());
+    let largest = [0x8F, 0xFF, 0xFF, 0xFF, 0x7F];
+    for good in [&[5][..], &largest, &[0; 2000], &[0x7F, 0x81, 0, 0]] {
+        assert_eq!(set(good), None, "{good:?}");
+    }
+    let wrong: [&[u8]; 9] = [
+        // Nobody, a needless octet, and one that is missing.
+        &[],
+        &[0x80, 1],
+        &[5, 0x80, 0],
+        &[0x81],
+        &[5, 0xFF],
+        // Ids beyond the largest.
+        &[0x90, 0x80, 0x80, 0x80, 0],
+        &[0x8F, 0xFF, 0xFF, 0xFF, 0x7F, 0],
+        &[0, 0x8F, 0xFF, 0xFF, 0xFF, 0x7F],
+        &[0xFF; 300],
+    ];
+    for octets in wrong {
+        assert_eq!(set(octets), Some(value(0x7F17)), "{octets:?}");
+    }
+    for state in [[0, 0, 0, 0], [b'p', 0, 0, 0], [b'D', 0, 0, 0], [b'D', 9, 0, 0]] {
+        let octets = [&state[..], &[5]].concat();
+        assert_eq!(with_value("announce_many", 0x7F17, &octets), Some(value(0x7F17)), "{state:?}");
+    }
+    for len in 0..4 {
+        assert_eq!(with_value("announce_many", 0x7F17, &vec![b'P'; len]), Some(length(0x7F17)), "{len}");
+    }
+    let twice = changed("announce_many", |found| found.push((0x7F17, vec![b'P', 0, 0, 0, 5])));
+    assert_eq!(twice, Some(DecodeError::Repeated { parameter: 0x7F17 }));
 }
 
 #[test]

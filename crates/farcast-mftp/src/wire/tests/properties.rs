@@ -8,11 +8,12 @@ use std::vec;
 use std::vec::Vec;
 
 use farcast_core::{Bitmap, Message as _, Run};
-use proptest::collection::vec as list;
+use proptest::collection::{btree_set as set, vec as list};
 use proptest::option::of as maybe;
 use proptest::prelude::*;
 
 use super::{assemble, assert_stable, encode_whole, with_length};
+use crate::hostset::HostSet;
 use crate::message::{
     Abort, Ack, Announce, AnnounceOptions, Body, ClientId, Completion, Data, DataKind, DeclineReason, Done,
     Echo, End, Grant, GroupModel, HostState, Join, Leave, Message, Nak, Query, Quit, Registration,
@@ -93,6 +94,16 @@ fn standing() -> impl Strategy<Value = HostState> {
     prop_oneof![Just(HostState::Pending), Just(HostState::Accepted), decline().prop_map(HostState::Declined)]
 }
 
+/// Returns a set of ids near one another and far apart.
+fn host_set() -> impl Strategy<Value = HostSet> {
+    let hosts = list(prop_oneof![client(), (0..400u32).prop_map(ClientId), Just(ClientId(u32::MAX))], 1..60);
+    (standing(), hosts).prop_map(|(standing, mut hosts)| {
+        hosts.sort_unstable();
+        hosts.dedup();
+        HostSet::take(standing, &mut hosts.into_iter().peekable(), usize::MAX).expect("hosts")
+    })
+}
+
 fn announce() -> impl Strategy<Value = Body> {
     let addresses = (socket(), socket(), any::<IpAddr>());
     let product_size = prop_oneof![
@@ -104,9 +115,9 @@ fn announce() -> impl Strategy<Value = Body> {
     let texts = (text(64), text(256), maybe(text(64)));
     let optional =
         (maybe(number()), maybe(number()), maybe(number()), maybe(any::<[u8; 32]>()), maybe(proof()));
-    let listed = maybe(list((client(), standing()), 0..20));
+    let listed = (maybe(list((client(), standing()), 0..20)), maybe(host_set()));
     (addresses, options(), any::<[u32; 5]>(), product_size, texts, optional, listed).prop_map(
-        |(addresses, options, numbers, product_size, texts, optional, hosts)| {
+        |(addresses, options, numbers, product_size, texts, optional, (hosts, host_set))| {
             let [announce_duration_s, block_size, data_rate_bps, transfer_duration_s, dtu_size] = numbers;
             Body::Announce(Box::new(Announce {
                 turn: None,
@@ -125,6 +136,7 @@ fn announce() -> impl Strategy<Value = Body> {
                 error_threshold: optional.0,
                 user_data: texts.2.map(String::into_bytes),
                 hosts,
+                host_set,
                 backoff_window_ms: optional.1,
                 product_id: optional.3,
                 parity_symbols: optional.2,
@@ -268,6 +280,32 @@ proptest! {
         let packet = Packet { message, payload: 0..0 };
         // `encode_whole` compares with `encoded_len`.
         prop_assert_eq!(decode(&encode_whole(&packet, &[])), Ok(packet));
+    }
+
+    /// Sets that fit a datagram each name all clients, once and in order, and are found by name.
+    #[test]
+    fn sets_name_all_their_clients(
+        hosts in prop_oneof![set(0..600u32, 1..80), set(any::<u32>(), 1..80)],
+        room in 5..200usize,
+    ) {
+        let hosts: Vec<ClientId> = hosts.into_iter().map(ClientId).collect();
+        let mut left = hosts.iter().copied().peekable();
+        let mut named = Vec::new();
+        while let Some(set) = HostSet::take(HostState::Accepted, &mut left, room) {
+            prop_assert!(set.octets().len() <= room);
+            prop_assert_eq!(HostSet::read(HostState::Accepted, set.octets()), Some(set.clone()));
+            named.extend(set.hosts());
+        }
+        prop_assert_eq!(named, hosts);
+    }
+
+    #[test]
+    fn octets_of_a_set_are_those_of_one_set_only(octets in list(any::<u8>(), 0..40)) {
+        if let Some(set) = HostSet::read(HostState::Pending, &octets) {
+            let again = HostSet::take(HostState::Pending, &mut set.hosts().peekable(), usize::MAX);
+            prop_assert!(set.hosts().is_sorted_by(|a, b| a < b));
+            prop_assert_eq!(again, Some(set));
+        }
     }
 
     #[test]

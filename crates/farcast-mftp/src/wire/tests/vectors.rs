@@ -7,6 +7,7 @@ use std::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
 
+use crate::hostset::HostSet;
 use crate::message::{
     Abort, Ack, Announce, AnnounceOptions, Body, ClientId, Completion, Data, DataKind, DeclineReason, Done,
     Echo, End, Grant, GroupModel, HostState, Join, Leave, Message, Nak, Query, Quit, Registration,
@@ -109,6 +110,7 @@ fn announcements() -> Vec<Vector> {
         vector!("announce", 0x5EED_0001, Body::Announce(full_announcement().into())),
         vector!("announce_minimal", 7, Body::Announce(minimal_announcement().into())),
         vector!("announce_ipv6", 0x5EED_0002, Body::Announce(ipv6_announcement().into())),
+        vector!("announce_many", 7, Body::Announce(announcement_to_many().into())),
     ]
 }
 
@@ -140,6 +142,7 @@ fn full_announcement() -> Announce {
             (CLIENT_8, HostState::Accepted),
             (GLOBAL, HostState::Declined(DeclineReason::AlreadyHave)),
         ]),
+        host_set: None,
         backoff_window_ms: Some(1000),
         product_id: Some(core::array::from_fn(|i| i as u8)),
         parity_symbols: Some(64),
@@ -171,11 +174,18 @@ fn minimal_announcement() -> Announce {
         error_threshold: None,
         user_data: None,
         hosts: None,
+        host_set: None,
         backoff_window_ms: None,
         product_id: None,
         parity_symbols: None,
         commitment: None,
     }
+}
+
+fn announcement_to_many() -> Announce {
+    let hosts = [0, 127, 128, 257, 0x0001_0000, 0xF000_1234, u32::MAX].map(ClientId);
+    let set = HostSet::take(HostState::Pending, &mut hosts.into_iter().peekable(), usize::MAX);
+    Announce { host_set: set, ..minimal_announcement() }
 }
 
 fn ipv6_announcement() -> Announce {
