@@ -194,7 +194,12 @@ impl Population {
     /// of receivers in its new state.
     fn confirm(&mut self, now: Time, m: &Announce) {
         let mut last = FINISHED;
+        let both = m.hosts.is_some() && m.host_set.is_some();
         for (id, standing) in m.listed() {
+            // The list decides of a client that is in both forms.
+            if both && m.standing(id) != Some(standing) {
+                continue;
+            }
             let heard = |receiver: &u32| self.lost.binary_search(receiver).is_err();
             let Some(receiver) = self.index(id).filter(heard) else { continue };
             // A sender that has not granted a token has not heard this receiver, although its list has it.

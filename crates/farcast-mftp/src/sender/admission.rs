@@ -246,6 +246,11 @@ impl Sender {
         if claim.shown || self.config.secret.is_none() {
             self.note_news();
         }
+        let first =
+            self.members.get(&claim.client).is_some_and(|member| member.state == MemberState::Invited);
+        if first && (claim.shown || self.config.secret.is_none()) {
+            self.joined_at = now;
+        }
         self.members.change(claim.client, MemberState::Active);
         self.events.push_back(SenderEvent::Registered { client: claim.client, address: claim.source, held });
         self.joined(now, claim.client);

@@ -76,7 +76,8 @@ impl Losses {
 }
 
 /// Returns the number of symbols, from 1 to `most`, to send beyond the `need` of a receiver that loses a part `loss` of
-/// them. Each of them is the one that completes the receiver's block with a probability of at least `worth`.
+/// them. Symbols are added as long as the next one completes the receiver's block with a probability of at least
+/// `worth`. For a need of more than about 1,000 this is approximate.
 fn margin_for(need: u32, loss: f64, worth: f64, most: u32) -> u32 {
     // The number of symbols until `need` of them have arrived follows a negative binomial distribution.
     let need = need.max(1);
@@ -225,7 +226,7 @@ impl Sender {
     }
 
     /// Returns the number of parity symbols beyond the `need` of a repaired block, so that lost symbols seldom cost a
-    /// further round; 0 if they would take longer than that.
+    /// further round. Those of all blocks take a part of that time at most.
     pub(super) fn margin(&self, need: u32) -> u32 {
         let most = self.symbols_ahead();
         let Some(span) = self.span_ahead().filter(|_| most > 0) else { return 0 };
@@ -237,8 +238,9 @@ impl Sender {
         let worth = (span * WORTH).as_secs_f64() / self.members_trip().as_secs_f64();
         let margin = margin_for(need, self.losses.mean_share(), worth, most);
         let blocks = self.schedule.blocks() + 1;
-        let cost = span * u64::from(margin) * u64::from(blocks);
-        if cost <= self.members_trip() / PART { margin } else { 0 }
+        let each = (span * u64::from(blocks)).as_nanos().max(1);
+        let most = (self.members_trip() / PART).as_nanos() / each;
+        margin.min(u32::try_from(most).unwrap_or(u32::MAX))
     }
 
     /// Returns the maximum number of parity symbols of a block that may be sent ahead of requests.

@@ -276,7 +276,8 @@ impl Sender {
             return false;
         }
         let at_once = self.config.backoff_window.is_zero() && self.progress.parity == 0;
-        at_once || (self.has_members() && self.members.values().all(|m| !m.is_active() || m.heard))
+        at_once
+            || (self.has_members() && self.members.values().all(|m| !m.is_active() || !m.asked || m.heard))
     }
 
     /// Checks that a NAK can be an answer to a status request.

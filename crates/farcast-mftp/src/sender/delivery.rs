@@ -348,7 +348,13 @@ impl Sender {
             }
             request.hosts = Some(hosts);
         } else if let Body::StatusRequest(request) = &mut message.body {
-            request.hosts = self.asked_by_name();
+            let named = self.asked_by_name();
+            if let Some(named) = &named {
+                for (id, member) in self.members.iter_mut() {
+                    member.asked = named.contains(id);
+                }
+            }
+            request.hosts = named;
         }
         self.outbox.push_back(Transmit::new(message, self.config.private));
     }
@@ -358,7 +364,7 @@ impl Sender {
         self.progress.heard = false;
         let by_turns = self.by_turns();
         for member in self.members.values_mut() {
-            member.heard = false;
+            (member.heard, member.asked) = (false, true);
             if all && member.is_active() && !by_turns {
                 member.silent_since.get_or_insert(now);
             }

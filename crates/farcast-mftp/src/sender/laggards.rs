@@ -40,7 +40,7 @@ impl Sender {
     pub(super) fn count_silent(&mut self, now: Time) {
         let (limit, silence) = (self.config.status_retry_count, self.config.silence);
         let mut lost = Vec::new();
-        for (&client, member) in self.members.iter_mut().filter(|(_, m)| m.is_active()) {
+        for (&client, member) in self.members.iter_mut().filter(|(_, m)| m.is_active() && m.asked) {
             member.silent_rounds = if member.heard { 0 } else { member.silent_rounds + 1 };
             let silent = now.since(member.silent_since.unwrap_or(now)) >= silence;
             if (member.silent_rounds > limit && silent) || member.is_idle(now, silence) {
@@ -60,13 +60,8 @@ impl Sender {
         self.drop_claims(now);
     }
 
-    /// Gives up all members that take part, because none has answered for a long time.
-    pub(super) fn give_up_unheard(&mut self) {
-        let lost = self.members.iter().filter(|(_, m)| m.is_active()).map(|(&id, _)| id).collect();
-        self.give_up_all(lost);
-    }
-
-    fn give_up_all(&mut self, lost: Vec<ClientId>) {
+    /// Gives up members that have not answered for too long.
+    pub(super) fn give_up_all(&mut self, lost: Vec<ClientId>) {
         for client in lost {
             if self.members.get(&client).is_some_and(|m| m.validated) || self.config.secret.is_none() {
                 self.give_up(client, GivenUp::Silent);

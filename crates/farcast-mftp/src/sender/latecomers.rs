@@ -140,7 +140,6 @@ impl Sender {
     pub(super) fn joined(&mut self, now: Time, client: ClientId) {
         let shown = self.members.get(&client).is_some_and(|m| m.validated || self.config.secret.is_none());
         if shown {
-            self.joined_at = now;
             self.stay_open(now);
         }
         match self.phase {

@@ -21,13 +21,15 @@ const FEW: usize = 64;
 /// Number of announcements at the beginning that have the whole set, shortly after one another: a receiver that misses
 /// them misses the data behind them.
 const FIRST: u32 = 3;
-/// Divisors of the rate for sets, and for parts of the draft's list, if many of those who were called are silent.
+/// Parts of the rate for sets, and for parts of the draft's list, while many of those who were called are silent: one of
+/// so many octets.
 const SET_PART: u64 = 33;
 const LIST_PART: u64 = 300;
-/// Divisors of these parts if nearly all who were called have answered, and once the first pass is over: whoever comes
-/// then gets all of it anew.
+/// Factor by which both leave more seldom if nearly all who were called have answered. Once the first pass is over, they
+/// leave more seldom in any case, because whoever comes then misses nothing more by waiting.
 const SELDOM: u64 = 8;
-const LATER: u64 = 16;
+const LATER: u64 = 4;
+const LATER_SELDOM: u64 = 16;
 /// Divisor of the rate for announcements with the draft's list of few who take turns.
 const SHORT_PART: u64 = 100;
 /// Octets of an entry of the draft's list.
@@ -39,11 +41,11 @@ const SET_OCTETS: usize = 4 + 4 + 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lists {
     /// Time at which the set has left last, and the sending time that it took.
-    set: (Time, Span),
-    /// Client whose entry in the draft's list has left last.
-    after: Option<ClientId>,
-    /// Time of the last part of the draft's list.
-    at: Time,
+    set_at: Time,
+    set_span: Span,
+    /// Client whose entry in the draft's list has left last, and the time of that part of the list.
+    last_entry: Option<ClientId>,
+    part_at: Time,
 }
 
 /// Clients that one announcement lists.
@@ -56,7 +58,9 @@ pub(super) struct Listing {
 impl Sender {
     /// Returns `true` if announcements have a set, and the draft's list in parts.
     pub(super) fn lists_in_short(&self) -> bool {
-        matches!(self.config.group, Group::Closed(_)) && self.by_turns() && self.members.len() > FEW
+        matches!(self.config.group, Group::Closed(_))
+            && (self.by_turns() || self.have_taken_turns())
+            && self.members.len() > FEW
     }
 
     /// Returns `true` if the announcement that leaves now is one of the first with a set, and another follows.
@@ -64,9 +68,14 @@ impl Sender {
         self.lists_in_short() && self.phase == Phase::Announcing && self.announced < FIRST
     }
 
+    /// Returns the sending time of the set that has left last.
+    pub(super) fn set_span(&self) -> Span {
+        self.lists.set_span
+    }
+
     /// Lets the next announcement have the whole set.
     pub(super) fn list_soon(&mut self) {
-        self.lists.set.1 = Span::ZERO;
+        self.lists.set_span = Span::ZERO;
     }
 
     /// Returns the lists of the next announcements, each of which fits a datagram; one, possibly empty, if few are
@@ -77,10 +86,10 @@ impl Sender {
         if self.lists_in_short() {
             let others: Vec<_> =
                 hosts.extract_if(.., |(_, standing)| *standing != HostState::Accepted).collect();
-            let (at, span) = self.lists.set;
-            if self.announced <= FIRST || now >= at + span * self.one_of(SET_PART) {
+            let due = self.lists.set_at + self.lists.set_span * self.one_of(SET_PART);
+            if self.announced <= FIRST || now >= due {
                 listings = self.sets(&others);
-                self.lists.set = (now, self.span_of(&listings));
+                (self.lists.set_at, self.lists.set_span) = (now, self.span_of(&listings));
             }
             let part = self.part_of_list(now, hosts.len(), &others);
             hosts.extend(part);
@@ -112,26 +121,30 @@ impl Sender {
     ) -> Vec<(ClientId, HostState)> {
         let room = self.room_for_list().max(1);
         let each = self.pacer.span(self.config.datagram) * self.one_of(LIST_PART);
-        let datagrams = now.since(self.lists.at).as_nanos() / each.as_nanos().max(1);
+        let datagrams = now.since(self.lists.part_at).as_nanos() / each.as_nanos().max(1);
         // The others leave room in their last datagram, which is filled, and is enough if that is half of it.
         let rest = room - named % room;
         let more = if rest * 2 < room { datagrams.max(1) } else { datagrams.saturating_sub(1) };
         let count = (rest + more as usize * room).min(hosts.len());
-        self.lists.at = now;
-        let from = match self.lists.after {
+        self.lists.part_at = now;
+        let from = match self.lists.last_entry {
             Some(after) => hosts.partition_point(|(host, _)| *host <= after),
             None => 0,
         };
         let entries: Vec<_> = hosts[from..].iter().chain(&hosts[..from]).take(count).copied().collect();
-        self.lists.after = entries.last().map(|(host, _)| *host);
+        self.lists.last_entry = entries.last().map(|(host, _)| *host);
         entries
     }
 
     /// Returns the divisor of the rate that stands for `part`, as often as lists are needed now.
     fn one_of(&self, part: u64) -> u64 {
         let later = self.progress.pass > 1 || self.phase == Phase::Waiting;
-        let seldom = if self.are_nearly_all_here() { SELDOM } else { 1 };
-        part * if later { LATER } else { seldom }
+        part * match (later, self.are_nearly_all_here()) {
+            (false, false) => 1,
+            (false, true) => SELDOM,
+            (true, false) => LATER,
+            (true, true) => LATER_SELDOM,
+        }
     }
 
     /// Returns the sending time of announcements with these sets.

@@ -150,6 +150,8 @@ pub struct Member {
     pub(super) barred: bool,
     pub(super) silent_rounds: u32,
     pub(super) heard: bool,
+    /// `true` if the last request asked it, too.
+    pub(super) asked: bool,
     /// Time since which requests that it must answer are unanswered.
     pub(super) silent_since: Option<Time>,
     /// Time of its last progress.
@@ -205,6 +207,7 @@ impl Member {
             barred: false,
             silent_rounds: 0,
             heard: true,
+            asked: true,
             silent_since: None,
             progress_at: Time::ZERO,
             loosened: 0,

@@ -157,9 +157,10 @@ pub struct Sender {
     joined_at: Time,
     /// Other transmissions on the sender's group.
     neighbourhood: Neighbourhood,
-    /// Time of the first announcement, and of the only one so far: later ones make the measurement ambiguous.
+    /// Time of the first announcement.
     announced_at: Option<Time>,
-    first_announce: Option<Time>,
+    /// The same as long as no other has left that a registration may answer.
+    only_announced_at: Option<Time>,
     announced: u32,
     /// Parts of the lists in announcements to many.
     lists: lists::Lists,
@@ -202,7 +203,7 @@ impl Sender {
             joined_at: Time::ZERO,
             neighbourhood: Neighbourhood::default(),
             announced_at: None,
-            first_announce: None,
+            only_announced_at: None,
             announced: 0,
             lists: lists::Lists::default(),
             moved_until: Time::ZERO,
@@ -370,7 +371,7 @@ impl Sender {
     /// Takes the time of a registration for a round trip, or for the most that one can take.
     fn time_registration(&mut self, now: Time) {
         let Some(announced) = self.announced_at.filter(|_| !self.by_turns()) else { return };
-        if self.first_announce.is_some() {
+        if self.only_announced_at.is_some() {
             self.sample_round_trip(announced, now);
         } else if self.config.measure_round_trip {
             self.round_trip.limit(now.since(announced));

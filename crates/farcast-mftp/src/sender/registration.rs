@@ -83,6 +83,9 @@ impl Sender {
     /// Sends an announcement, split if its host list is long, and sets the timer for the next.
     pub(super) fn announce(&mut self, now: Time) {
         let (first, interval) = match self.phase {
+            Phase::Announcing if self.lists_in_short() => {
+                (self.announced == 0, self.config.announce_interval.min(self.late_interval()))
+            }
             Phase::Announcing => (self.announced == 0, self.config.announce_interval),
             Phase::Joining | Phase::Sending | Phase::Waiting
                 if self.is_joined_often(now) && !self.by_turns() =>
@@ -93,8 +96,8 @@ impl Sender {
             _ => return,
         };
         // The second follows so soon that the measurement of the first stays valid.
-        self.first_announce =
-            if first { Some(now) } else { self.first_announce.filter(|_| self.announced == 1) };
+        self.only_announced_at =
+            if first { Some(now) } else { self.only_announced_at.filter(|_| self.announced == 1) };
         self.announced += 1;
         self.announced_at.get_or_insert(now);
         let listings = self.listings(now).into_iter();
@@ -112,7 +115,7 @@ impl Sender {
             // repeated.
             let wait = match (first, copies) {
                 (true, 2..) => early::BURST_PAUSE,
-                _ if self.is_first_of_sets() => early::BURST_PAUSE,
+                _ if self.is_first_of_sets() => early::BURST_PAUSE.max(self.set_span()),
                 (true, _) | (false, 2..) => interval / 10,
                 (false, _) => interval,
             };

@@ -8,7 +8,7 @@ use farcast_mftp::{
     Body, ClientId, Group, MemberState, Message, Receiver, ReceiverConfig, ReceiverEvent, Secret, Sender,
     SenderConfig, SenderEvent, SenderOutcome,
 };
-use farcast_testkit::{Link, Setup, Transmitter};
+use farcast_testkit::{Leg, Link, Setup, Transmitter};
 
 use crate::common::{
     Ownership, Session, at, group, ms, rate, receiver, receiver_address, secs, sent, server,
@@ -245,6 +245,23 @@ fn ask_by_name(narrow: Option<Transmitter>) {
 }
 
 #[test]
+fn receivers_that_answer_a_request_by_name_are_not_given_up() {
+    let config = SenderConfig { silence: secs(10), return_rate: BitRate::from_bps(40_000), ..open() };
+    // Half of them hear nothing, and are not heard, from the middle of the data until they are asked by name.
+    for until in [28, 30, 32, 33] {
+        let mut session = Session::empty("turns_end", Setup::plain(7), config.clone(), Link::clean(ms(100)));
+        for n in 0..MANY {
+            session.add(n, receiver(n), Ownership::default());
+        }
+        let cut = |leg: &Leg<Message>| leg.from.max(leg.to).is_multiple_of(2);
+        session.net.drop_if(move |leg| cut(leg) && (at(secs(6))..at(secs(until))).contains(&leg.at));
+        let session = session.run();
+        let lost = session.count(|event| matches!(event, SenderEvent::Lost { .. }));
+        assert_eq!((lost, done(&session)), (0, MANY), "they come back after {until} s");
+    }
+}
+
+#[test]
 fn receivers_that_are_gone_are_given_up_soon() {
     let config = SenderConfig { silence: secs(10), return_rate: BitRate::from_bps(40_000), ..open() };
     let mut session = Session::empty("turns_end", Setup::plain(7), config, Link::clean(ms(100)));
@@ -279,8 +296,10 @@ fn those_that_lack_something_are_named_once_many_have_ended() {
     assert!(asked.iter().all(|(_, request)| request.turn.is_none()), "there are no turns");
     // A request that is not repeated may name a receiver that has just come.
     let all = |request: &StatusRequest| request.blocks.count() > 1;
-    let repeated =
-        |n: usize| asked[..n].iter().any(|(_, before)| all(before) && before.pass == asked[n].1.pass);
+    let repeated = |n: usize| {
+        let (now, request) = &asked[n];
+        asked[..n].iter().any(|(when, before)| when < now && all(before) && before.pass == request.pass)
+    };
     let named = asked.iter().enumerate().filter(|&(n, (_, request))| all(request) && repeated(n));
     let named: Vec<_> =
         named.filter_map(|(_, (when, request))| Some((*when, request.hosts.as_ref()?))).collect();

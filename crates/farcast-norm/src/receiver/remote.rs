@@ -187,8 +187,9 @@ impl Remote {
             || self.numbers.as_ref().is_some_and(|n| n.unheard(u32::MAX).next().is_some())
     }
 
-    /// Returns `true` if everything up to object `number` is there. Objects that were missed and cannot be had do not count,
-    /// except `number` itself: a sender that refuses it, or somebody in its name, must not be told that it is there.
+    /// Returns `true` if everything up to object `number` is there. Objects that were missed and cannot be had do not count.
+    /// But a `number` up to the last refused one does: a sender that refuses it, or somebody in its name, must not be told
+    /// that it is there.
     pub(super) fn has_up_to(&self, number: u32) -> bool {
         let Some(numbers) = &self.numbers else { return false };
         let known = number < numbers.next() && numbers.unheard(number + 1).next().is_none();

@@ -73,8 +73,9 @@ pub(super) struct Allowance {
     arrivals: VecDeque<(Time, u32)>,
     /// Delays of the last answers beyond the shortest.
     delays: VecDeque<Span>,
-    /// Time before which a delay tells nothing new, and the last time at which the rate was lowered.
+    /// Time before which a delay tells nothing new.
     judged_until: Time,
+    /// Last time at which the rate was lowered.
     lowered_at: Time,
     /// Time at which the last queue is taken to be empty at the latest.
     drained_by: Time,
@@ -169,12 +170,16 @@ impl Allowance {
         recent.map(|&(_, octets)| f64::from(octets)).sum::<f64>() / window.as_secs_f64()
     }
 
+    /// Returns `true` if the rate was lowered after a call that was made `since` ago: its answer tells nothing of the
+    /// present rate.
+    pub(super) fn is_outdated(&self, now: Time, since: Span) -> bool {
+        self.lowered_at > Time::ZERO && now.since(self.lowered_at) < since
+    }
+
     /// Judges an answer that came `late` after the shortest possible time, where answers take about `trip`. Returns
     /// `true` if answers wait in a queue.
     pub(super) fn judge(&mut self, now: Time, late: Span, trip: Span) -> bool {
-        // Answers to calls at a rate that was lowered since then tell nothing of the present one.
-        let outdated = now.since(self.lowered_at) < late + trip;
-        if self.given || now < self.judged_until || (outdated && self.lowered_at > Time::ZERO) {
+        if self.given || now < self.judged_until {
             return false;
         }
         if self.delays.len() == COMPARED.1 {
@@ -323,6 +328,17 @@ mod tests {
         answers(&mut allowance, now + Span::from_secs(5), Span::from_secs(120), 14, prompt);
         assert!(allowance.rate() > lowered * 1.9, "{}, {lowered} before", allowance.rate());
         assert!(allowance.rate() <= 1_400.0 * BEYOND, "{}", allowance.rate());
+    }
+
+    #[test]
+    fn answers_to_calls_before_the_rate_was_lowered_tell_nothing() {
+        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0);
+        let trip = Span::from_secs(1);
+        assert!(!allowance.is_outdated(Time::ZERO + trip, trip * 2), "it was not lowered yet");
+        let now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 40, trip);
+        let lowered = now.since(allowance.lowered_at);
+        assert!(allowance.is_outdated(now, lowered + trip));
+        assert!(!allowance.is_outdated(now + trip, lowered + trip / 2));
     }
 
     #[test]

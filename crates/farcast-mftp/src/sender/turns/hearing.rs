@@ -53,7 +53,7 @@ impl Sender {
         }
         if round != Some(turns.round) {
             // The answer belongs to a round that is over: it has waited for a long time.
-            return self.judge(now, OVERDUE, OVERDUE);
+            return self.judge(now, OVERDUE * 2, OVERDUE, OVERDUE);
         }
         let place = u64::from(place(self.config.transmission, turns.round, client));
         let of = |range: &&mut Called| (range.first..range.end).contains(&place);
@@ -82,12 +82,15 @@ impl Sender {
         }
         turns.patience = Span::ZERO;
         let late = since.saturating_sub(spread).saturating_sub(shortest);
-        self.judge(now, late, shortest);
+        self.judge(now, since, late, shortest);
     }
 
-    /// Judges an answer that came `late` after the shortest possible time, where answers take about `trip`.
-    fn judge(&mut self, now: Time, late: Span, trip: Span) {
-        self.turns.drains |= self.turns.allowance.judge(now, late, trip);
+    /// Judges an answer to a call `since` ago that came `late` after the shortest possible time, where answers take about
+    /// `trip`.
+    fn judge(&mut self, now: Time, since: Span, late: Span, trip: Span) {
+        if !self.turns.allowance.is_outdated(now, since) {
+            self.turns.drains |= self.turns.allowance.judge(now, late, trip);
+        }
     }
 
     /// Lowers the return's rate if far fewer receivers answer than the ranges before let expect: a short queue on the

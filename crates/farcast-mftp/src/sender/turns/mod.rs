@@ -11,12 +11,14 @@
 //! | `allowance.rs` | the return's rate, and what may be asked for |
 //! | `foresight.rs` | parity ahead for many receivers |
 //! | `hearing.rs` | answers to calls |
+//! | `naming.rs` | requests that name receivers |
 //! | `polls.rs` | requests that a part of the receivers answer |
 //! | `rounds.rs` | one round after the other, and the end of the turns |
 
 mod allowance;
 mod foresight;
 mod hearing;
+mod naming;
 mod polls;
 mod rounds;
 
@@ -85,7 +87,8 @@ const LATE: Span = Span::from_secs(4);
 const LONGEST_PATIENCE: Span = Span::from_secs(16);
 /// Number of round trips after which an answer seldom comes any more.
 const LATE_TRIPS: u64 = 3;
-/// Number of called receivers of a list that show how many of it are there, and the part that is nearly all.
+/// Least number of called receivers of a list from which their answers tell how many are there, and the part of them that
+/// counts as nearly all.
 const ENOUGH: f64 = 50.0;
 const NEARLY: f64 = 0.95;
 /// Part of the places whose answers outweigh what was expected.
@@ -186,7 +189,8 @@ pub(super) struct Turns {
     /// Time since which rounds bring no answer.
     quiet_since: Option<Time>,
     /// Progress of asking unheard receivers by name, if they are.
-    named: Option<rounds::Named>,
+    naming: Option<naming::Naming>,
+    last_named: naming::LastNamed,
 }
 
 impl Turns {
@@ -231,7 +235,8 @@ impl Turns {
             incomplete: false,
             polls: Polls::default(),
             quiet_since: None,
-            named: None,
+            naming: None,
+            last_named: naming::LastNamed::default(),
         }
     }
 
@@ -505,11 +510,19 @@ impl Sender {
     pub(super) fn are_nearly_all_here(&self) -> bool {
         let listed = self.members.len() as f64;
         let (called, heard) = if self.turns.round == 0 {
+            // Proofs of these answers may still be on their way.
             (listed * self.turns.settled / PLACES as f64, self.turns.answers)
         } else {
-            (listed, listed - f64::from(self.members.awaited()))
+            let proves = |member: &&super::Member| member.validated || self.config.secret.is_none();
+            let here = |member: &&super::Member| member.state != super::MemberState::Invited;
+            (listed, self.members.values().filter(here).filter(proves).count() as f64)
         };
         called < ENOUGH || heard >= called * NEARLY
+    }
+
+    /// Returns `true` if receivers have taken turns.
+    pub(super) fn have_taken_turns(&self) -> bool {
+        self.turns.taken
     }
 
     /// Returns the number of receivers, as far as it is known, and not too few.
