@@ -144,3 +144,18 @@ fn sets_leave_more_often_if_many_are_silent() {
     let (all, half) = (sets_of(PRESENT, PRESENT), sets_of(PRESENT / 2, PRESENT));
     assert!(2 * half >= 3 * all, "{half} sets if half are absent, {all} if nobody is");
 }
+
+#[test]
+fn receivers_that_are_switched_on_after_the_sender_soon_find_themselves_invited() {
+    // The draft's whole list would leave every 7 s.
+    let config =
+        SenderConfig { announce_interval: secs(7), brief_announce_interval: ms(200), ..many(PRESENT, 0) };
+    let mut session = session(config, PRESENT, 0, Link::lossy(ms(100), 0.01));
+    for n in 0..PRESENT {
+        session.net.appear(at(secs(1)), session.clients[n].handle);
+    }
+    let session = session.run();
+    session.assert_complete();
+    let last = (0..PRESENT).map(|n| offered(&session, n)).max().expect("some");
+    assert!(last < at(secs(4)), "{last:?}");
+}
