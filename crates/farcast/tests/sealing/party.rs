@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use farcast_seal::Identity;
+use farcast_seal::{Identity, Kind};
 use serde_json::Value;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::common::{Place, Running, forged, need_root, run};
+use crate::common::{Place, Running, forged, need_root, run, wait_until};
 
 /// Hosts on one network, each with a key of its own. The host `ann` sends.
 pub(crate) struct Parties {
@@ -131,6 +131,27 @@ impl Enemy {
     /// Returns the record so far.
     pub(crate) fn record(&self) -> Record {
         self.heard.lock().unwrap().clone()
+    }
+
+    /// Waits for the first datagram of which `find` returns something, and returns that.
+    pub(crate) fn await_first<T>(&self, what: &str, find: impl Fn(&SocketAddr, &[u8]) -> Option<T>) -> T {
+        let mut found = None;
+        wait_until(what, || {
+            found = self.heard.lock().unwrap().iter().find_map(|(from, datagram)| find(from, datagram));
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// Waits for the first keys that were sent, and returns them with their source address.
+    pub(crate) fn keys(&self) -> (SocketAddr, Vec<u8>) {
+        let is_keys = |datagram: &[u8]| Kind::of(datagram) == Some(Kind::Keys);
+        self.await_first("keys", |from, datagram| is_keys(datagram).then(|| (*from, datagram.to_vec())))
+    }
+
+    /// Waits for the first datagram, and returns its source address.
+    pub(crate) fn server(&self) -> SocketAddr {
+        self.await_first("a datagram", |from, _| Some(*from))
     }
 
     /// Multicasts `datagram` to the group with the forged source address `source`.

@@ -47,6 +47,16 @@ fn succeed(
     (sent, got)
 }
 
+/// Waits for the first announcement, which a member of the group can open, and returns it with its transmission.
+fn announcement(enemy: &Enemy, group: &GroupKey) -> (u32, Announce) {
+    enemy.await_first("an announcement", |_, datagram| {
+        let said = (Kind::of(datagram) == Some(Kind::Control)).then(|| group.open(datagram).unwrap())?;
+        let message = Codec.decode(&said[..said.len() - 64]).ok()?.message;
+        let Body::Announce(announce) = message.body else { return None };
+        Some((message.transmission, *announce))
+    })
+}
+
 #[test]
 fn a_file_to_those_on_the_list() {
     let parties = Parties::new(&["bob", "eve"]);
@@ -108,7 +118,7 @@ fn an_outsider_reads_nothing_and_forges_nothing() {
     let bob = parties.receive("bob", &["--once"]);
     let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob"]].concat());
     sender.until("started");
-    let server = enemy.record()[0].0;
+    let server = enemy.server();
     let (transmission, client) = (7, ClientId::from_name("bob"));
     let body = |body: Body| plain(&Message::new(transmission, body));
     let data = Data { pass: 1, block: 0, kind: DataKind::Source, dtus: Run::one(0), len: 4, last_len: 4 };
@@ -124,8 +134,9 @@ fn an_outsider_reads_nothing_and_forges_nothing() {
         body(Body::Done(Done { round: None, server, client, naked_dtus: 0, duration_s: 1 })),
     ];
     // The forgery leaves in the open, and then sealed as each kind, with the session's name and a future counter.
-    let heard = enemy.record();
-    let (_, genuine) = heard.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Control)).unwrap();
+    let genuine = enemy.await_first("a control datagram", |_, one| {
+        (Kind::of(one) == Some(Kind::Control)).then(|| one.to_vec())
+    });
     for round in 0..20u8 {
         for (n, message) in forged.iter().enumerate() {
             enemy.claim(message, server);
@@ -383,8 +394,7 @@ fn a_storm_of_forged_answers_is_refused() {
     let bob = parties.receive("bob", &["--once"]);
     let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob"]].concat());
     sender.until("started");
-    let record = enemy.record();
-    let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
+    let (server, keys) = enemy.keys();
     // The forgery has bob's tag, which anybody can read there.
     let mut forged = vec![0xE4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     forged[2..6].copy_from_slice(&keys[86..90]);
@@ -393,7 +403,7 @@ fn a_storm_of_forged_answers_is_refused() {
         forged[0] = 0xE4 + (n % 2) as u8;
         forged[8..12].copy_from_slice(&(n + 1).to_be_bytes());
         forged.resize(12 + 40 + 100, n as u8);
-        say(&forged, "127.0.0.1:9".parse().unwrap(), *server);
+        say(&forged, "127.0.0.1:9".parse().unwrap(), server);
     }
     let (sent, _) = succeed(&parties, &file, sender, vec![("bob", bob)]);
     assert!(refused(&sent, "it does not open") >= 10_000, "{sent}");
@@ -412,19 +422,9 @@ fn a_member_that_poisons_data_delays_and_nothing_more() {
     let honest = parties.receive("eve", &["--once"]);
     let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob,eve"]].concat());
     sender.until("started");
-    let record = enemy.record();
-    let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
-    let group = GroupKey::of(keys, (&eve.own.0, &eve.own.1)).unwrap();
-    let mut announced = None;
-    for (_, datagram) in record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Control)) {
-        let said = group.open(datagram).unwrap();
-        if let Ok(packet) = Codec.decode(&said[..said.len() - 64])
-            && let Body::Announce(announce) = packet.message.body
-        {
-            announced = Some((packet.message.transmission, announce));
-        }
-    }
-    let (transmission, announce) = announced.unwrap();
+    let (server, keys) = enemy.keys();
+    let group = GroupKey::of(&keys, (&eve.own.0, &eve.own.1)).unwrap();
+    let (transmission, announce) = announcement(&enemy, &group);
     // Eve seals an abort, which she cannot sign as the sender.
     let abort = plain(&Message::new(
         transmission,
@@ -434,8 +434,8 @@ fn a_member_that_poisons_data_delays_and_nothing_more() {
     // She then seals the abort as content, and false content all over the file, under the highest counters.
     let len = announce.dtu_size as u16;
     for n in 0..200u32 {
-        enemy.claim(&group.seal(0xE3, 1_000_000 + u64::from(n), &signed), *server);
-        enemy.claim(&group.seal(0xE2, 1_000_000 + u64::from(n), &abort), *server);
+        enemy.claim(&group.seal(0xE3, 1_000_000 + u64::from(n), &signed), server);
+        enemy.claim(&group.seal(0xE2, 1_000_000 + u64::from(n), &abort), server);
         let segment = 900 - n;
         let dtus = Run::one(segment % announce.block_size);
         let block = segment / announce.block_size;
@@ -443,7 +443,7 @@ fn a_member_that_poisons_data_delays_and_nothing_more() {
         let mut poison = Vec::new();
         Codec.encode(&Message::new(transmission, Body::Data(data)), 0, &mut poison);
         poison.resize(poison.len() + usize::from(len), 0x66);
-        enemy.claim(&group.seal(0xE2, (1 << 40) - u64::from(n), &poison), *server);
+        enemy.claim(&group.seal(0xE2, (1 << 40) - u64::from(n), &poison), server);
     }
     let (sent, got) = succeed(&parties, &file, sender, vec![("bob", bob), ("eve", honest)]);
     for one in &got {
@@ -465,23 +465,16 @@ fn a_member_that_poisons_the_head_ends_nobody() {
     let args = ["--rate", "2 Mbit/s", "--silence", "3 s", "--start-after", "3 s", "--receivers", "bob,eve"];
     let sender = parties.send(&file, &args);
     sender.until("registered");
-    let record = enemy.record();
-    let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
-    let group = GroupKey::of(keys, (&eve.own.0, &eve.own.1)).unwrap();
-    let said = record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Control));
-    let announced = said.map(|(_, one)| group.open(one).unwrap()).find_map(|said| {
-        let message = Codec.decode(&said[..said.len() - 64]).ok()?.message;
-        let Body::Announce(announce) = message.body else { return None };
-        Some((message.transmission, announce))
-    });
-    let (transmission, announce) = announced.unwrap();
+    let (server, keys) = enemy.keys();
+    let group = GroupKey::of(&keys, (&eve.own.0, &eve.own.1)).unwrap();
+    let (transmission, announce) = announcement(&enemy, &group);
     let len = announce.dtu_size as u16;
     for n in 0..40u64 {
         let data = Data { pass: 1, block: 0, kind: DataKind::Source, dtus: Run::one(0), len, last_len: len };
         let mut poison = Vec::new();
         Codec.encode(&Message::new(transmission, Body::Data(data)), 0, &mut poison);
         poison.resize(poison.len() + usize::from(len), n as u8);
-        enemy.claim(&group.seal(0xE2, 1_000_000 + n, &poison), *server);
+        enemy.claim(&group.seal(0xE2, 1_000_000 + n, &poison), server);
         pause(Duration::from_millis(60));
     }
     let sent = sender.wait();
@@ -503,7 +496,7 @@ fn one_trusted_sender_does_not_speak_for_another() {
     let bob = parties.receive("bob", &["--once"]);
     let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob"]].concat());
     sender.until("started");
-    let server = enemy.record()[0].0;
+    let server = enemy.server();
     let shown = String::from_utf8(parties.at("bob", &["key", "show"]).output().unwrap().stdout).unwrap();
     let key = shown.split_whitespace().find(|word| word.starts_with("farcast-key-1:")).unwrap();
     let config = SenderConfig {

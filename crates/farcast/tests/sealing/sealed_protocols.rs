@@ -405,7 +405,7 @@ fn keys_of_a_protocol_are_none_for_another() {
     let keys = {
         let enemy = Enemy::new(&parties.place);
         parties.send(&file, &["--protocol", "one-way", "--rate", "20 Mbit/s"]).wait();
-        enemy.record().into_iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap().1
+        enemy.keys().1
     };
     let group = GroupKey::of(&keys, (&eve.own.0, &eve.own.1)).unwrap();
     let enemy = Enemy::new(&parties.place);
