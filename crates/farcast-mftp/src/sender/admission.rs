@@ -39,6 +39,8 @@ struct Claim {
     nonce: Option<Proof>,
     /// `true` if it has proved its address.
     shown: bool,
+    /// `true` if the sender has called it, and the answer was expected.
+    called: bool,
 }
 
 impl Sender {
@@ -60,7 +62,8 @@ impl Sender {
         let entries = if self.config.secret.is_some() { &m.entries[..1] } else { &m.entries[..] };
         for entry in entries {
             let shown = self.has_shown(source, entry.client, m.nonce, message);
-            let claim = Claim { client: entry.client, source, nonce: m.nonce, shown };
+            let called = self.expects(entry.client, m.round);
+            let claim = Claim { client: entry.client, source, nonce: m.nonce, shown, called };
             let one = match entry.response {
                 Ok(()) => self.register(now, claim, m),
                 Err(reason) => self.decline(now, claim, reason, m),
@@ -98,7 +101,7 @@ impl Sender {
             return false;
         }
         let registration = Registration::new(self.config.server, client, Ok(()));
-        self.admit(now, Claim { client, source, nonce: None, shown: true }, &registration);
+        self.admit(now, Claim { client, source, nonce: None, shown: true, called: false }, &registration);
         true
     }
 
@@ -280,10 +283,10 @@ impl Sender {
             match member.granted.replace(now) {
                 None => self.outbox.push_back(Transmit::new(message, claim.source)),
                 Some(at) if now.since(at) < GRANT_PAUSE => member.granted = Some(at),
-                Some(_) => drop(self.reply(now, message, claim.source)),
+                Some(_) => drop(self.reply(now, message, claim.source, claim.called)),
             }
         } else {
-            self.reply(now, message, claim.source);
+            self.reply(now, message, claim.source, claim.called);
         }
     }
 
@@ -291,7 +294,8 @@ impl Sender {
     pub(super) fn ask_member_to_show(&mut self, now: Time, client: ClientId) {
         let Some(member) = self.members.get(&client).filter(|m| !m.validated) else { return };
         if let Some(source) = member.address {
-            self.ask_to_show(now, Claim { client, source, nonce: member.nonce, shown: false });
+            let nonce = member.nonce;
+            self.ask_to_show(now, Claim { client, source, nonce, shown: false, called: false });
         }
     }
 
@@ -351,7 +355,7 @@ impl Sender {
         let reason = if collision { cancel::ABORT_COLLISION } else { cancel::ABORT_NOT_INVITED };
         let body = Body::Abort(Abort { reason, hosts: Some(alloc::vec![claim.client]), text: None });
         let message = Message { transmission: self.config.transmission, body, proof: claim.nonce };
-        if self.reply(now, message, claim.source) {
+        if self.reply(now, message, claim.source, claim.called) {
             let (client, address) = (claim.client, claim.source);
             self.events.push_back(SenderEvent::Refused { client, address, collision });
         }
@@ -394,7 +398,7 @@ impl Sender {
                 self.confirm_done(now, client);
                 continue;
             }
-            let claim = Claim { client, source, nonce: m.nonce, shown: true };
+            let claim = Claim { client, source, nonce: m.nonce, shown: true, called: false };
             self.admit(now, claim, &m);
         }
     }
@@ -410,7 +414,8 @@ impl Sender {
         }
         let (contender, registration) = member.contender.take().ok_or(Reject::Unexpected)?;
         (member.heard, member.heard_at) = (true, Some(now));
-        let claim = Claim { client, source: contender, nonce: registration.nonce, shown: false };
+        let claim =
+            Claim { client, source: contender, nonce: registration.nonce, shown: false, called: false };
         self.refuse(now, claim, true).or(Ok(()))
     }
 
@@ -459,7 +464,7 @@ impl Sender {
             return false;
         };
         let registration = registration.clone();
-        let claim = Claim { client, source, nonce: registration.nonce, shown: true };
+        let claim = Claim { client, source, nonce: registration.nonce, shown: true, called: false };
         self.admit(now, claim, &registration);
         true
     }

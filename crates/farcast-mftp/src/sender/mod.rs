@@ -341,9 +341,11 @@ impl Sender {
         self.outbox.push_back(Transmit::new(Message { transmission, body, proof }, destination));
     }
 
-    /// Sends an answer to a host that is no member, if the limit allows it. Returns `true` if it was sent.
-    fn reply(&mut self, now: Time, message: Message, to: SocketAddr) -> bool {
-        let allowed = self.config.secret.is_none() || self.replies.take(now, message.wire_len(0) as u64);
+    /// Sends an answer to a host that is no member, if the limit allows it; another limit holds for those that the sender
+    /// has `called`. Returns `true` if it was sent.
+    fn reply(&mut self, now: Time, message: Message, to: SocketAddr, called: bool) -> bool {
+        let octets = message.wire_len(0) as u64;
+        let allowed = self.config.secret.is_none() || self.replies.take(now, octets, called);
         if allowed {
             self.outbox.push_back(Transmit::new(message, to));
         }
@@ -411,12 +413,12 @@ impl Sender {
                 }
                 let (application, public) = (self.config.application.clone(), self.config.public.ip());
                 let join = Body::Join(Join { application, public, all: false, hosts: None });
-                self.reply(now, Message::new(0, join), from.source);
+                self.reply(now, Message::new(0, join), from.source, false);
                 return Ok(());
             }
             Body::Echo(echo) => {
                 let response = Body::EchoResponse(Echo { hosts: None, ..echo.clone() });
-                self.reply(now, Message::new(0, response), from.source);
+                self.reply(now, Message::new(0, response), from.source, false);
                 return Ok(());
             }
             Body::EchoResponse(echo) => return self.echo_response(now, from.source, echo),

@@ -1,4 +1,4 @@
-//! Limit on answers to strangers, and the recent round trip.
+//! Limits on answers to strangers, and the recent round trip.
 
 use farcast_core::{Span, Time};
 
@@ -8,12 +8,23 @@ use crate::config::Pace;
 const PART: u64 = 50;
 const LEAST: u64 = 100;
 const WITHOUT_RATE: u64 = 64 << 10;
+/// Divisor of the rate for answers to strangers that the sender has called.
+const CALLED_PART: u64 = 10;
 /// Octets that may be sent to strangers at once.
 const AT_ONCE: u64 = 4096;
 
-/// Allowance of octets to strangers.
+/// Allowances of octets to strangers: to those that answer a call, and to all others.
+///
+/// The sender asks for a limited number of answers. So forged ones take the place of true ones, and do not make it send
+/// more than those would.
 #[derive(Clone, Debug)]
 pub(super) struct Replies {
+    called: Allowance,
+    others: Allowance,
+}
+
+#[derive(Clone, Debug)]
+struct Allowance {
     level: u64,
     at: Time,
     octets_per_second: u64,
@@ -21,15 +32,32 @@ pub(super) struct Replies {
 
 impl Replies {
     pub(super) fn new(pace: Pace) -> Self {
-        let octets_per_second = match pace {
-            Pace::Rate { rate, .. } => (rate.as_bps() / 8 / PART).clamp(LEAST, WITHOUT_RATE),
-            Pace::Window { .. } => WITHOUT_RATE,
-        };
-        Self { level: AT_ONCE, at: Time::ZERO, octets_per_second }
+        let allowance =
+            |part| Allowance { level: AT_ONCE, at: Time::ZERO, octets_per_second: rate(pace, part) };
+        Self { called: allowance(CALLED_PART), others: allowance(PART) }
     }
 
-    /// Takes `octets` from the allowance. Returns `true` if they may be sent now.
-    pub(super) fn take(&mut self, now: Time, octets: u64) -> bool {
+    /// Takes `octets` from the allowance of strangers that were `called`, or else of the others. Returns `true` if they
+    /// may be sent now.
+    pub(super) fn take(&mut self, now: Time, octets: u64, called: bool) -> bool {
+        called && self.called.take(now, octets) || self.others.take(now, octets)
+    }
+}
+
+/// Returns the octets a second that strangers get who were called, of a sender at `pace`.
+pub(super) fn for_called(pace: Pace) -> f64 {
+    rate(pace, CALLED_PART) as f64
+}
+
+fn rate(pace: Pace, part: u64) -> u64 {
+    match pace {
+        Pace::Rate { rate, .. } => (rate.as_bps() / 8 / part).clamp(LEAST, WITHOUT_RATE),
+        Pace::Window { .. } => WITHOUT_RATE,
+    }
+}
+
+impl Allowance {
+    fn take(&mut self, now: Time, octets: u64) -> bool {
         let fresh = now.since(self.at).as_nanos().saturating_mul(self.octets_per_second) / 1_000_000_000;
         if fresh > 0 {
             (self.level, self.at) = ((self.level + fresh).min(AT_ONCE), now);
@@ -114,13 +142,17 @@ mod tests {
     }
 
     #[test]
-    fn strangers_take_a_fiftieth_of_the_rate() {
-        let rate = farcast_core::BitRate::from_bps(8_000_000).expect("positive");
-        let mut replies = Replies::new(Pace::Rate { rate, overhead: 28, credit: Span::ZERO, granule: 1 });
-        let mut said = 0;
-        for millisecond in 0..10_000 {
-            said += u64::from(replies.take(Time::ZERO + Span::from_millis(millisecond), 100)) * 100;
+    fn strangers_take_a_fiftieth_of_the_rate_and_those_that_were_called_a_tenth_more() {
+        let rate = farcast_core::BitRate::from_bps(4_000_000).expect("positive");
+        for (called, octets) in [(false, 100_000), (true, 600_000)] {
+            let mut replies = Replies::new(Pace::Rate { rate, overhead: 28, credit: Span::ZERO, granule: 1 });
+            let mut said = 0;
+            for part in 0..100_000 {
+                let now = Time::ZERO + Span::from_micros(part * 100);
+                said += u64::from(replies.take(now, 100, called)) * 100;
+            }
+            let most = octets + 2 * AT_ONCE;
+            assert!((octets * 19 / 20..=most).contains(&said), "{said} octets in 10 s at 500 kB/s");
         }
-        assert!((190_000..=200_000 + AT_ONCE).contains(&said), "{said} octets in 10 s at 1 MB/s");
     }
 }

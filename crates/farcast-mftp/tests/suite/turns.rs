@@ -10,7 +10,7 @@ use farcast_mftp::{
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{
-    Ownership, Session, at, ms, rate, receiver, receiver_address, secs, sender, sent, server,
+    Ownership, Session, at, ms, product, rate, receiver, receiver_address, secs, sender, sent, server,
 };
 
 pub(crate) const RECEIVERS: usize = 60;
@@ -98,6 +98,20 @@ fn proofs_take_turns_too() {
     session.assert_complete();
     assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), RECEIVERS));
     assert!(session.engine().members().all(|(_, member)| member.is_proven()));
+}
+
+#[test]
+fn a_sender_calls_no_more_than_it_can_ask_for_proofs() {
+    // The return carries as much as the way out, of which strangers may take a fiftieth: five tokens a second.
+    const MANY: usize = 1000;
+    let pace = rate(128);
+    let config = SenderConfig { secret: Some(Secret([9; 32])), return_rate: None, pace, ..open() };
+    let config = SenderConfig { product: product(20_000), ..config };
+    let session = run(config, Link::clean(ms(30)), MANY);
+    session.assert_complete();
+    assert_eq!((session.outcome(), done(&session)), (Some(SenderOutcome::Finished), MANY));
+    let confirmed = session.times(|event| matches!(event, SenderEvent::Done { .. }));
+    assert!(confirmed.last() < Some(&at(secs(80))), "{:?}", confirmed.last());
 }
 
 #[test]

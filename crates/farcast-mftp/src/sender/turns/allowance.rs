@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use farcast_core::{Span, Time};
 
 /// Share of the return's rate that the sender asks for. The rest is for bursts and repeated messages.
-const ASKED: f64 = 0.7;
+pub(super) const ASKED: f64 = 0.7;
 /// Time for which an unused allowance is kept.
 const SAVED_S: f64 = 0.5;
 /// Time in which as much may be asked for as is given back at most.
@@ -63,8 +63,9 @@ pub(super) struct Allowance {
     given: bool,
     /// Rate that the return is supposed to have as long as no queue has shown it.
     supposed: Option<f64>,
-    /// Highest rate that is tried if none is given.
+    /// Highest rate that is tried if none is given, and the one that is never exceeded.
     most: f64,
+    limit: f64,
     level: f64,
     at: Time,
     /// Highest rate at which messages have arrived over [`PROVEN`]: the return carries at least this.
@@ -83,15 +84,17 @@ pub(super) struct Allowance {
 
 impl Allowance {
     /// Creates the allowance of a return with the `given` rate, or else of one with probably the rate `supposed` and at
-    /// most `most`.
-    pub(super) fn new(given: Option<f64>, supposed: f64, most: f64) -> Self {
-        let supposed = supposed.max(LEAST);
-        let rate = given.unwrap_or((supposed / BEGIN).max(LEAST));
+    /// most `most`. No more is used of a return than `limit`.
+    pub(super) fn new(given: Option<f64>, supposed: f64, most: f64, limit: f64) -> Self {
+        let limit = limit.max(LEAST);
+        let (supposed, most) = (supposed.clamp(LEAST, limit), most.clamp(LEAST, limit));
+        let rate = given.unwrap_or(supposed / BEGIN).clamp(LEAST, limit);
         Self {
             rate,
             given: given.is_some(),
             supposed: given.is_none().then_some(supposed),
-            most: most.max(LEAST),
+            most,
+            limit,
             level: rate * ASKED * SAVED_S,
             at: Time::ZERO,
             carried: 0.0,
@@ -224,7 +227,7 @@ impl Allowance {
         self.rate = (carries.max(self.carried) * CARRIED).clamp(LEAST, most);
         // The first queue may have come from a burst, so that the rate shows only slowly.
         let again = if self.supposed.is_none() { self.most * LOWERED } else { self.rate * TRIED_AGAIN };
-        self.most = (self.rate * REGAINED).max(again.min(self.most));
+        self.most = (self.rate * REGAINED).max(again.min(self.most)).min(self.limit);
         self.supposed = None;
         // A burst, perhaps of forged messages, must not stand for the return for good.
         self.carried *= FADED;
@@ -245,7 +248,7 @@ impl Allowance {
             return;
         }
         let (factor, pause) = if self.supposed.is_some() { (2.0, trip + QUEUED) } else { (1.02, window) };
-        self.most = self.most.max((self.rate * factor).min(self.carried * BEYOND));
+        self.most = self.most.max((self.rate * factor).min(self.carried * BEYOND)).min(self.limit);
         self.rate = (self.rate * factor).min(self.most).max(self.rate);
         self.wait_until(now + pause);
     }
@@ -261,6 +264,7 @@ mod tests {
     use super::*;
 
     const TRIP: Span = Span::from_millis(540);
+    const UNLIMITED: f64 = 1e9;
 
     /// Has messages of `octets` octets arrive from `begin` on, one each 10 ms for `span`, each `late` behind the shortest.
     fn answers(allowance: &mut Allowance, begin: Time, span: Span, octets: u32, late: Span) -> Time {
@@ -276,7 +280,7 @@ mod tests {
     #[test]
     fn a_forged_flood_does_not_raise_the_rate_for_good() {
         let most = 50_000.0;
-        let mut allowance = Allowance::new(None, 8_000.0, most);
+        let mut allowance = Allowance::new(None, 8_000.0, most, UNLIMITED);
         // A megabyte a second comes, and then the answers of a return of 8 kB a second, which wait in a queue.
         let late = Span::from_millis(800);
         let mut now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 10_000, late);
@@ -290,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_a_burst_hid_is_tried_again() {
-        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0);
+        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0, UNLIMITED);
         let (prompt, queued) = (Span::ZERO, Span::from_millis(800));
         let now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 40, prompt);
         let now = answers(&mut allowance, now, Span::from_secs(1), 40, queued);
@@ -304,7 +308,7 @@ mod tests {
 
     #[test]
     fn answers_that_collide_do_not_look_like_a_queue() {
-        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0);
+        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0, UNLIMITED);
         let (mut now, collided) = (Time::ZERO, Span::from_secs(2));
         for n in 0..400 {
             now += Span::from_millis(100);
@@ -318,7 +322,7 @@ mod tests {
 
     #[test]
     fn false_queues_do_not_limit_the_rate_for_good() {
-        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0);
+        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0, UNLIMITED);
         let (prompt, queued) = (Span::ZERO, Span::from_secs(1));
         let mut now = Time::ZERO;
         for _ in 0..5 {
@@ -332,7 +336,7 @@ mod tests {
 
     #[test]
     fn answers_to_calls_before_the_rate_was_lowered_tell_nothing() {
-        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0);
+        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0, UNLIMITED);
         let trip = Span::from_secs(1);
         assert!(!allowance.is_outdated(Time::ZERO + trip, trip * 2), "it was not lowered yet");
         let now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 40, trip);
@@ -343,7 +347,7 @@ mod tests {
 
     #[test]
     fn what_does_not_come_is_asked_for_again_but_not_all_at_once() {
-        let mut allowance = Allowance::new(Some(8_000.0), 1_000.0, 50_000.0);
+        let mut allowance = Allowance::new(Some(8_000.0), 1_000.0, 50_000.0, UNLIMITED);
         let (now, second) = (Time::ZERO + Span::from_secs(10), allowance.per_second());
         assert!(allowance.level(now) <= second * SAVED_S);
         allowance.take(second * 0.5);

@@ -41,6 +41,19 @@ impl Sender {
         self.turns.news = true;
     }
 
+    /// Returns `true` if the first message of `client` in the present round would be one of the answers that were asked for.
+    pub(in crate::sender) fn expects(&self, client: ClientId, round: Option<u16>) -> bool {
+        let turns = &self.turns;
+        if !turns.on || round != Some(turns.round) || turns.speakers.contains(&client) {
+            return false;
+        }
+        let place = u64::from(place(self.config.transmission, turns.round, client));
+        let mut ranges = turns.called.iter().chain(&turns.past);
+        ranges
+            .find(|range| (range.first..range.end).contains(&place))
+            .is_some_and(|range| range.heard < range.expected)
+    }
+
     /// Records that `client` spoke, perhaps because it was called. Only its first message of a round counts: others are
     /// copies, or follow the sender's answer to the first.
     ///

@@ -26,12 +26,13 @@ use alloc::collections::{BTreeSet, VecDeque};
 
 use farcast_core::{BitRate, Span, Time};
 
+use super::replies::for_called;
 use super::{Sender, Timer};
 use crate::config::{Group, Pace, PassWait};
 use crate::message::ClientId;
 use crate::turn::{PLACES, Turn};
 
-use allowance::Allowance;
+use allowance::{ASKED, Allowance};
 use foresight::LossSample;
 use polls::Polls;
 
@@ -42,6 +43,8 @@ const REPORT: f64 = 100.0;
 /// proofs, and of the report alone.
 const FIRST_PROVED: f64 = 240.0;
 const REPORT_PROVED: f64 = 112.0;
+/// Octets of the token with which a sender asks for a proof.
+const GRANT: f64 = 60.0;
 /// Octets of a registration and a Done, where receivers do not take turns.
 const APART: f64 = 216.0;
 /// Number of receivers that an open group is taken to have, at most, before any is known.
@@ -201,13 +204,15 @@ impl Turns {
             // There are no turns then.
             Pace::Window { .. } => 0.0,
         };
+        // Answers without a token are vain.
+        let limit = if proofs { for_called(pace) / GRANT * FIRST_PROVED / ASKED } else { f64::INFINITY };
         Self {
             on: false,
             taken: false,
             counts: true,
             recounts: 0,
             drains: false,
-            allowance: Allowance::new(return_rate.map(octets), forward / RETURN, forward),
+            allowance: Allowance::new(return_rate.map(octets), forward / RETURN, forward, limit),
             proofs,
             round: 0,
             next: 0,
@@ -319,7 +324,7 @@ impl Turns {
 
     /// Begins a round in which about `prior` receivers will speak.
     fn begin_round(&mut self, prior: f64, reports: bool) {
-        if self.settled > 0.0 {
+        if self.answers >= FEW || self.settled >= PLACES as f64 {
             // The ranges that were called stand for all.
             let estimate = self.answers * PLACES as f64 / self.settled;
             self.counted = self.counted.max(estimate.min(self.most));
@@ -355,7 +360,7 @@ impl Turns {
     /// Returns the number of answers for each place that are likely by what is known; 0 if too little is.
     fn density(&self) -> f64 {
         if self.is_counted() {
-            return self.prior / PLACES as f64;
+            return self.prior.min(self.counted) / PLACES as f64;
         }
         if self.answers >= FEW { self.answers / self.settled } else { 0.0 }
     }
