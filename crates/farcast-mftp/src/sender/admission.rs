@@ -62,7 +62,8 @@ impl Sender {
         let entries = if self.config.secret.is_some() { &m.entries[..1] } else { &m.entries[..] };
         for entry in entries {
             let shown = self.has_shown(source, entry.client, m.nonce, message);
-            let called = self.expects(entry.client, m.round);
+            // Only answers of one receiver are counted.
+            let called = m.entries.len() == 1 && self.expects(entry.client, m.round);
             let claim = Claim { client: entry.client, source, nonce: m.nonce, shown, called };
             let one = match entry.response {
                 Ok(()) => self.register(now, claim, m),

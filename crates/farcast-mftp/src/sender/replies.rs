@@ -8,10 +8,13 @@ use crate::config::Pace;
 const PART: u64 = 50;
 const LEAST: u64 = 100;
 const WITHOUT_RATE: u64 = 64 << 10;
-/// Divisor of the rate for answers to strangers that the sender has called.
+/// Divisor of the rate for answers to strangers that the sender has called, with their headers.
 const CALLED_PART: u64 = 10;
-/// Octets that may be sent to strangers at once.
+/// Octets of a datagram's headers.
+const HEADERS: u64 = 28;
+/// Octets that may be sent to strangers at once, and the time in which as much may be sent to those that were called.
 const AT_ONCE: u64 = 4096;
+const AT_ONCE_S: u64 = 2;
 
 /// Allowances of octets to strangers: to those that answer a call, and to all others.
 ///
@@ -28,39 +31,46 @@ struct Allowance {
     level: u64,
     at: Time,
     octets_per_second: u64,
+    most: u64,
 }
 
 impl Replies {
     pub(super) fn new(pace: Pace) -> Self {
-        let allowance =
-            |part| Allowance { level: AT_ONCE, at: Time::ZERO, octets_per_second: rate(pace, part) };
-        Self { called: allowance(CALLED_PART), others: allowance(PART) }
+        let called = rate(pace, CALLED_PART);
+        Self {
+            called: Allowance::new(called, called * AT_ONCE_S),
+            others: Allowance::new(rate(pace, PART).max(LEAST), AT_ONCE),
+        }
     }
 
     /// Takes `octets` from the allowance of strangers that were `called`, or else of the others. Returns `true` if they
     /// may be sent now.
     pub(super) fn take(&mut self, now: Time, octets: u64, called: bool) -> bool {
-        called && self.called.take(now, octets) || self.others.take(now, octets)
+        called && self.called.take(now, octets + HEADERS) || self.others.take(now, octets)
     }
 }
 
-/// Returns the octets a second that strangers get who were called, of a sender at `pace`.
+/// Returns the octets a second, with headers, that strangers get who were called, of a sender at `pace`.
 pub(super) fn for_called(pace: Pace) -> f64 {
     rate(pace, CALLED_PART) as f64
 }
 
 fn rate(pace: Pace, part: u64) -> u64 {
     match pace {
-        Pace::Rate { rate, .. } => (rate.as_bps() / 8 / part).clamp(LEAST, WITHOUT_RATE),
+        Pace::Rate { rate, .. } => (rate.as_bps() / 8 / part).min(WITHOUT_RATE),
         Pace::Window { .. } => WITHOUT_RATE,
     }
 }
 
 impl Allowance {
+    fn new(octets_per_second: u64, most: u64) -> Self {
+        Self { level: most, at: Time::ZERO, octets_per_second, most }
+    }
+
     fn take(&mut self, now: Time, octets: u64) -> bool {
         let fresh = now.since(self.at).as_nanos().saturating_mul(self.octets_per_second) / 1_000_000_000;
         if fresh > 0 {
-            (self.level, self.at) = ((self.level + fresh).min(AT_ONCE), now);
+            (self.level, self.at) = ((self.level + fresh).min(self.most), now);
         }
         let enough = self.level >= octets;
         self.level -= if enough { octets } else { 0 };
@@ -144,14 +154,15 @@ mod tests {
     #[test]
     fn strangers_take_a_fiftieth_of_the_rate_and_those_that_were_called_a_tenth_more() {
         let rate = farcast_core::BitRate::from_bps(4_000_000).expect("positive");
-        for (called, octets) in [(false, 100_000), (true, 600_000)] {
+        let called_octets = 500_000 * 100 / (100 + HEADERS);
+        for (called, octets) in [(false, 100_000), (true, 100_000 + called_octets)] {
             let mut replies = Replies::new(Pace::Rate { rate, overhead: 28, credit: Span::ZERO, granule: 1 });
             let mut said = 0;
             for part in 0..100_000 {
                 let now = Time::ZERO + Span::from_micros(part * 100);
                 said += u64::from(replies.take(now, 100, called)) * 100;
             }
-            let most = octets + 2 * AT_ONCE;
+            let most = octets + AT_ONCE + 50_000 * AT_ONCE_S;
             assert!((octets * 19 / 20..=most).contains(&said), "{said} octets in 10 s at 500 kB/s");
         }
     }

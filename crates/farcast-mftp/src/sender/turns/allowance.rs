@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use farcast_core::{Span, Time};
 
 /// Share of the return's rate that the sender asks for. The rest is for bursts and repeated messages.
-pub(super) const ASKED: f64 = 0.7;
+const ASKED: f64 = 0.7;
 /// Time for which an unused allowance is kept.
 const SAVED_S: f64 = 0.5;
 /// Time in which as much may be asked for as is given back at most.
@@ -63,9 +63,8 @@ pub(super) struct Allowance {
     given: bool,
     /// Rate that the return is supposed to have as long as no queue has shown it.
     supposed: Option<f64>,
-    /// Highest rate that is tried if none is given, and the one that is never exceeded.
+    /// Highest rate that is tried if none is given.
     most: f64,
-    limit: f64,
     level: f64,
     at: Time,
     /// Highest rate at which messages have arrived over [`PROVEN`]: the return carries at least this.
@@ -84,17 +83,15 @@ pub(super) struct Allowance {
 
 impl Allowance {
     /// Creates the allowance of a return with the `given` rate, or else of one with probably the rate `supposed` and at
-    /// most `most`. No more is used of a return than `limit`.
-    pub(super) fn new(given: Option<f64>, supposed: f64, most: f64, limit: f64) -> Self {
-        let limit = limit.max(LEAST);
-        let (supposed, most) = (supposed.clamp(LEAST, limit), most.clamp(LEAST, limit));
-        let rate = given.unwrap_or(supposed / BEGIN).clamp(LEAST, limit);
+    /// most `most`.
+    pub(super) fn new(given: Option<f64>, supposed: f64, most: f64) -> Self {
+        let supposed = supposed.max(LEAST);
+        let rate = given.unwrap_or((supposed / BEGIN).max(LEAST));
         Self {
             rate,
             given: given.is_some(),
             supposed: given.is_none().then_some(supposed),
-            most,
-            limit,
+            most: most.max(LEAST),
             level: rate * ASKED * SAVED_S,
             at: Time::ZERO,
             carried: 0.0,
@@ -227,7 +224,7 @@ impl Allowance {
         self.rate = (carries.max(self.carried) * CARRIED).clamp(LEAST, most);
         // The first queue may have come from a burst, so that the rate shows only slowly.
         let again = if self.supposed.is_none() { self.most * LOWERED } else { self.rate * TRIED_AGAIN };
-        self.most = (self.rate * REGAINED).max(again.min(self.most)).min(self.limit);
+        self.most = (self.rate * REGAINED).max(again.min(self.most));
         self.supposed = None;
         // A burst, perhaps of forged messages, must not stand for the return for good.
         self.carried *= FADED;
@@ -248,7 +245,7 @@ impl Allowance {
             return;
         }
         let (factor, pause) = if self.supposed.is_some() { (2.0, trip + QUEUED) } else { (1.02, window) };
-        self.most = self.most.max((self.rate * factor).min(self.carried * BEYOND)).min(self.limit);
+        self.most = self.most.max((self.rate * factor).min(self.carried * BEYOND));
         self.rate = (self.rate * factor).min(self.most).max(self.rate);
         self.wait_until(now + pause);
     }
@@ -259,12 +256,49 @@ impl Allowance {
     }
 }
 
+/// Tokens that may be sent to receivers that answer calls: calls for more answers would be vain.
+#[derive(Clone, Debug)]
+pub(super) struct Tokens {
+    /// Number that may be sent in a second; unlimited where receivers need none.
+    per_second: f64,
+    level: f64,
+    at: Time,
+}
+
+impl Tokens {
+    pub(super) fn new(per_second: f64) -> Self {
+        Self { per_second, level: per_second, at: Time::ZERO }
+    }
+
+    /// Returns the number of answers that may be called for now, if each takes a token. It saves up those of a second.
+    pub(super) fn level(&mut self, now: Time) -> f64 {
+        if self.per_second.is_finite() {
+            let passed = now.since(self.at).as_secs_f64();
+            self.level = (self.level + passed * self.per_second).min(self.per_second);
+            self.at = self.at.max(now);
+        }
+        self.level
+    }
+
+    /// Gives back the tokens of so many `answers` that did not come.
+    pub(super) fn give_back(&mut self, now: Time, answers: f64) {
+        let most = self.per_second.max(self.level(now));
+        self.level = (self.level + answers).min(most);
+    }
+
+    /// Takes the tokens of so many `answers`.
+    pub(super) fn take(&mut self, answers: f64) {
+        if self.per_second.is_finite() {
+            self.level -= answers;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const TRIP: Span = Span::from_millis(540);
-    const UNLIMITED: f64 = 1e9;
 
     /// Has messages of `octets` octets arrive from `begin` on, one each 10 ms for `span`, each `late` behind the shortest.
     fn answers(allowance: &mut Allowance, begin: Time, span: Span, octets: u32, late: Span) -> Time {
@@ -280,7 +314,7 @@ mod tests {
     #[test]
     fn a_forged_flood_does_not_raise_the_rate_for_good() {
         let most = 50_000.0;
-        let mut allowance = Allowance::new(None, 8_000.0, most, UNLIMITED);
+        let mut allowance = Allowance::new(None, 8_000.0, most);
         // A megabyte a second comes, and then the answers of a return of 8 kB a second, which wait in a queue.
         let late = Span::from_millis(800);
         let mut now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 10_000, late);
@@ -294,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_a_burst_hid_is_tried_again() {
-        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0, UNLIMITED);
+        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0);
         let (prompt, queued) = (Span::ZERO, Span::from_millis(800));
         let now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 40, prompt);
         let now = answers(&mut allowance, now, Span::from_secs(1), 40, queued);
@@ -308,7 +342,7 @@ mod tests {
 
     #[test]
     fn answers_that_collide_do_not_look_like_a_queue() {
-        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0, UNLIMITED);
+        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0);
         let (mut now, collided) = (Time::ZERO, Span::from_secs(2));
         for n in 0..400 {
             now += Span::from_millis(100);
@@ -322,7 +356,7 @@ mod tests {
 
     #[test]
     fn false_queues_do_not_limit_the_rate_for_good() {
-        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0, UNLIMITED);
+        let mut allowance = Allowance::new(None, 1_200.0, 50_000.0);
         let (prompt, queued) = (Span::ZERO, Span::from_secs(1));
         let mut now = Time::ZERO;
         for _ in 0..5 {
@@ -336,7 +370,7 @@ mod tests {
 
     #[test]
     fn answers_to_calls_before_the_rate_was_lowered_tell_nothing() {
-        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0, UNLIMITED);
+        let mut allowance = Allowance::new(None, 8_000.0, 50_000.0);
         let trip = Span::from_secs(1);
         assert!(!allowance.is_outdated(Time::ZERO + trip, trip * 2), "it was not lowered yet");
         let now = answers(&mut allowance, Time::ZERO, Span::from_secs(3), 40, trip);
@@ -347,7 +381,7 @@ mod tests {
 
     #[test]
     fn what_does_not_come_is_asked_for_again_but_not_all_at_once() {
-        let mut allowance = Allowance::new(Some(8_000.0), 1_000.0, 50_000.0, UNLIMITED);
+        let mut allowance = Allowance::new(Some(8_000.0), 1_000.0, 50_000.0);
         let (now, second) = (Time::ZERO + Span::from_secs(10), allowance.per_second());
         assert!(allowance.level(now) <= second * SAVED_S);
         allowance.take(second * 0.5);

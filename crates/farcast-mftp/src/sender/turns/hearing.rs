@@ -44,7 +44,8 @@ impl Sender {
     /// Returns `true` if the first message of `client` in the present round would be one of the answers that were asked for.
     pub(in crate::sender) fn expects(&self, client: ClientId, round: Option<u16>) -> bool {
         let turns = &self.turns;
-        if !turns.on || round != Some(turns.round) || turns.speakers.contains(&client) {
+        let is_full = turns.speakers.len() >= SPEAKERS;
+        if !turns.on || round != Some(turns.round) || is_full || turns.speakers.contains(&client) {
             return false;
         }
         let place = u64::from(place(self.config.transmission, turns.round, client));

@@ -32,7 +32,7 @@ use crate::config::{Group, Pace, PassWait};
 use crate::message::ClientId;
 use crate::turn::{PLACES, Turn};
 
-use allowance::{ASKED, Allowance};
+use allowance::{Allowance, Tokens};
 use foresight::LossSample;
 use polls::Polls;
 
@@ -43,8 +43,8 @@ const REPORT: f64 = 100.0;
 /// proofs, and of the report alone.
 const FIRST_PROVED: f64 = 240.0;
 const REPORT_PROVED: f64 = 112.0;
-/// Octets of the token with which a sender asks for a proof.
-const GRANT: f64 = 60.0;
+/// Octets of the token with which a sender asks for a proof, with its headers.
+const GRANT: f64 = 80.0;
 /// Octets of a registration and a Done, where receivers do not take turns.
 const APART: f64 = 216.0;
 /// Number of receivers that an open group is taken to have, at most, before any is known.
@@ -146,6 +146,7 @@ pub(super) struct Turns {
     allowance: Allowance,
     /// `true` if the sender asks for proofs.
     proofs: bool,
+    tokens: Tokens,
     round: u16,
     /// First place that the round has not called yet.
     next: u64,
@@ -204,16 +205,15 @@ impl Turns {
             // There are no turns then.
             Pace::Window { .. } => 0.0,
         };
-        // Answers without a token are vain.
-        let limit = if proofs { for_called(pace) / GRANT * FIRST_PROVED / ASKED } else { f64::INFINITY };
         Self {
             on: false,
             taken: false,
             counts: true,
             recounts: 0,
             drains: false,
-            allowance: Allowance::new(return_rate.map(octets), forward / RETURN, forward, limit),
+            allowance: Allowance::new(return_rate.map(octets), forward / RETURN, forward),
             proofs,
+            tokens: Tokens::new(if proofs { for_called(pace) / GRANT } else { f64::INFINITY }),
             round: 0,
             next: 0,
             called: VecDeque::new(),
@@ -271,12 +271,18 @@ impl Turns {
             return upper.max(self.prior);
         }
         // If less than half of those counted answer, they are hardly gone: their answers are late, or have collided.
-        if self.is_counted() && upper < self.prior * PRESENT { self.prior } else { upper }
+        if self.is_counted() && upper < self.known() * PRESENT { self.prior } else { upper }
     }
 
     /// Returns `true` if the number of receivers that are left to speak follows from those counted before.
     fn is_counted(&self) -> bool {
         !self.counts && self.counted > 0.0 && !self.incomplete && self.prior >= self.counted * CREDIBLE
+    }
+
+    /// Returns the number of receivers that are left to speak, by those counted before. What a round expects at its
+    /// beginning may be an upper bound.
+    fn known(&self) -> f64 {
+        self.prior.min(self.counted)
     }
 
     /// Time from a call until its answers have come.
@@ -310,7 +316,9 @@ impl Turns {
             if !range.compared && now >= range.at + trip * LATE_TRIPS + range.spread {
                 range.compared = true;
                 let range = *range;
-                self.allowance.give_back(now, (range.expected - range.heard).max(0.0) * range.octets);
+                let missing = (range.expected - range.heard).max(0.0);
+                self.allowance.give_back(now, missing * range.octets);
+                self.tokens.give_back(now, missing);
                 self.compare_range(Some(range));
             }
         }
@@ -360,7 +368,7 @@ impl Turns {
     /// Returns the number of answers for each place that are likely by what is known; 0 if too little is.
     fn density(&self) -> f64 {
         if self.is_counted() {
-            return self.prior.min(self.counted) / PLACES as f64;
+            return self.known() / PLACES as f64;
         }
         if self.answers >= FEW { self.answers / self.settled } else { 0.0 }
     }
@@ -404,17 +412,19 @@ impl Turns {
         (settled * SURPRISE.0).max(PLACES / SURPRISE.1).saturating_sub(self.next - settled)
     }
 
-    /// Calls the next places, as many as the allowance admits.
-    fn call(&mut self, now: Time, octets: f64) -> Option<Turn> {
+    /// Calls the next places, as many as the allowance admits. A part of the receivers is `registered` and needs no token.
+    fn call(&mut self, now: Time, octets: f64, registered: f64) -> Option<Turn> {
         self.settle(now);
         let level = self.level(now);
         let left = PLACES - self.next;
         self.drains &= !self.allowance.has_drained(now);
-        if left == 0 || level <= 0.0 || self.drains || self.awaits_answers(now, octets) {
+        let tokens = self.tokens.level(now);
+        if left == 0 || level.min(tokens) <= 0.0 || self.drains || self.awaits_answers(now, octets) {
             return None;
         }
         let upper = self.upper();
-        let fits = level / octets * PLACES as f64 / upper;
+        // Whoever is registered needs no token.
+        let fits = (level / octets).min(tokens / (1.0 - registered).max(SURE)) * PLACES as f64 / upper;
         // Before a few answers have come, the called part grows by a factor that the return can still bear.
         let blind = self.is_blind();
         let places = if blind && self.next > 0 {
@@ -435,6 +445,7 @@ impl Turns {
         let expected = if blind { 0.0 } else { upper * count as f64 / PLACES as f64 };
         let likely = self.density() * count as f64;
         self.allowance.take(expected * octets);
+        self.tokens.take(expected * (1.0 - registered));
         let few = expected * octets < self.allowance.rate() / 20.0;
         let spread = if few && self.shortest.is_some() { Span::ZERO } else { self.step() };
         self.called.push_back(Called {
@@ -489,7 +500,7 @@ impl Sender {
             self.turns.counted = may_come;
         }
         let octets = self.turns.octets(0.0);
-        self.turns.call(now, octets);
+        self.turns.call(now, octets, 0.0);
         self.timers.set(Timer::Turn, now + self.turns.shortest_step);
     }
 
@@ -561,40 +572,4 @@ impl Sender {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_left_alone_the_longer_the_fewer_come() {
-        let rate = Pace::Rate {
-            rate: BitRate::from_bps(1_000_000).expect("a rate"),
-            overhead: 28,
-            credit: STEP.0,
-            granule: 1,
-        };
-        for trip in [Span::from_secs(1), Span::from_secs(30)] {
-            let mut turns = Turns::new(rate, None, false);
-            turns.shortest = Some(trip);
-            let called = Called {
-                first: 0,
-                end: PLACES,
-                at: Time::ZERO,
-                spread: Span::ZERO,
-                expected: 100.0,
-                likely: 100.0,
-                octets: 100.0,
-                heard: 0.0,
-                compared: false,
-            };
-            let mut waits = alloc::vec![];
-            for _ in 0..8 {
-                turns.past.push_back(called);
-                turns.awaits_answers(Time::ZERO, 100.0);
-                assert!(turns.past.is_empty(), "nothing has come, so they count as lost");
-                waits.push(turns.patience);
-            }
-            assert!(waits.is_sorted() && waits[0] == trip, "{waits:?}");
-            assert_eq!(waits[7], LONGEST_PATIENCE.max(trip));
-        }
-    }
-}
+mod tests;

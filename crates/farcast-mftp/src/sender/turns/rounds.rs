@@ -44,8 +44,9 @@ impl Sender {
         }
         let wait = self.turns.step();
         let registered = f64::from(self.members.active()) / self.group_size().max(1.0);
-        let octets = self.turns.octets(registered.min(1.0));
-        let turn = self.turns.call(now, octets);
+        let registered = registered.min(1.0);
+        let octets = self.turns.octets(registered);
+        let turn = self.turns.call(now, octets, registered);
         self.confirm_by_turns(turn);
         self.timers.set(Timer::Turn, now + wait);
     }
