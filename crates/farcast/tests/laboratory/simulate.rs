@@ -714,7 +714,7 @@ fn what_takes_too_much_memory_is_refused_or_ended() {
 #[test]
 fn a_long_wait_is_told_of() {
     let place = Place::new();
-    let args = ["simulate", "mftp-bgan", "-n", "1", "--set", "receivers=1000000"];
+    let args = ["simulate", "mftp-bgan", "-n", "1", "--memory", "64 GB", "--set", "receivers=1000000"];
     let running = place.start("simulate", place.farcast(args));
     // Four hours, of which the first seconds say it.
     common::wait_until("the estimate", || running.stderr().contains("this takes about "));
