@@ -1,5 +1,7 @@
 //! Events that the engines report.
 
+use core::ops::Range;
+
 use farcast_delivery::{ObjectId, nack};
 
 use crate::message::{Sqn, Tsi};
@@ -54,4 +56,21 @@ pub enum MessageEvent {
     Finished(Tsi),
     /// A source gave up, or has been silent for long.
     Gone(Tsi),
+}
+
+/// An instruction of an element to its owner about contents; only a repairer gives any.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ElementEvent {
+    /// Keep the content of the message that is being handled, from its datagram `offset` on, under these keys.
+    Keep {
+        /// One key for each datagram.
+        keys: Range<u64>,
+        /// Index in the message of the first datagram to keep.
+        offset: u32,
+    },
+    /// Forget the contents that are kept under these keys.
+    Forget {
+        /// The keys.
+        keys: Range<u64>,
+    },
 }

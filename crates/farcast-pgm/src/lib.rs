@@ -23,6 +23,7 @@ pub mod error;
 pub mod event;
 pub mod message;
 pub mod population;
+mod ports;
 pub mod receiver;
 pub mod repairer;
 mod seam;
@@ -35,9 +36,9 @@ pub mod wire;
 pub use config::{
     Advance, Delivering, Grouping, Live, MOST_GROUP, Object, ReceiverConfig, SenderConfig, Sending,
 };
-pub use element::{Element, ElementConfig, ElementCounts, ElementEvent};
+pub use element::{Element, ElementConfig, ElementCounts};
 pub use error::{ConfigError, SendError};
-pub use event::{ApduId, MessageEvent, ReceiverEvent, Released, SenderEvent};
+pub use event::{ApduId, ElementEvent, MessageEvent, ReceiverEvent, Released, SenderEvent};
 pub use farcast_delivery::nack::SenderOutcome;
 pub use message::{Body, Gsi, MOST_NAME, Message, NAME_OVERHEAD, NodeId, Sqn, Tsi};
 pub use population::{Population, population};

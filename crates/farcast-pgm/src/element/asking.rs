@@ -7,8 +7,9 @@ use farcast_core::engine::Transmit;
 
 use super::Element;
 use super::session::{Neighbour, RequestOrigin, Session};
-use super::state::{Due, PlaceRequest, Ports, Way};
+use super::state::{Due, PlaceRequest, Way};
 use crate::message::{Body, MOST_LISTED, Message, Nak, NakKind, Opt};
+use crate::ports::Ports;
 use crate::sqn::Place;
 
 /// Returns a message about repair of `places`, of which there are at least one and no more than a list holds.

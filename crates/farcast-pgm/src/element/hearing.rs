@@ -9,8 +9,9 @@ use farcast_delivery::Content;
 use super::Element;
 use super::parity::{Groups, on_demand};
 use super::session::{Neighbour, RequestOrigin, Session};
-use super::state::{Ports, States};
+use super::state::States;
 use crate::message::{Ack, Body, Data, DataKind, Message, Nak, NakKind, Opt, Origin, Polr, Spm};
+use crate::ports::Ports;
 use crate::repairer::single;
 use crate::sqn::Place;
 

@@ -8,6 +8,7 @@
 //! | `hearing.rs` | reactions to messages |
 //! | `asking.rs` | confirmations and forwarded NAKs |
 //! | `parity.rs` | parity that is asked for by count |
+//! | `serving.rs` | functions of an element that has a store |
 //! | `polls.rs` | polls for repairers and for the number of neighbours |
 
 mod asking;
@@ -15,6 +16,7 @@ mod config;
 mod hearing;
 mod parity;
 mod polls;
+mod serving;
 mod session;
 mod state;
 
@@ -22,7 +24,6 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
-use core::ops::Range;
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Deadline, Engine, Reject, RejectCounts, Transmit};
@@ -30,31 +31,15 @@ use farcast_core::random::RandomStream;
 use farcast_delivery::{ElementEngine, ElementRequest, Figure};
 
 use crate::error::ConfigError;
+use crate::event::ElementEvent;
 use crate::message::{DataKind, Message};
+use crate::ports::Ports;
 use crate::repairer::Store;
 
 pub(crate) use asking::about;
 pub use config::{ElementConfig, MOST_PORTS};
 pub(crate) use polls::GENERAL;
 pub(crate) use session::{RequestOrigin, Session};
-pub(crate) use state::Ports;
-
-/// An instruction of an element to its owner about contents; only a repairer gives any.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ElementEvent {
-    /// Keep the content of the message that is being handled, from its datagram `offset` on, under these keys.
-    Keep {
-        /// One key for each datagram.
-        keys: Range<u64>,
-        /// Index in the message of the first datagram to keep.
-        offset: u32,
-    },
-    /// Forget the contents that are kept under these keys.
-    Forget {
-        /// The keys.
-        keys: Range<u64>,
-    },
-}
 
 /// Counts of an element's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -12,8 +12,9 @@ use farcast_delivery::Content;
 
 use super::Element;
 use super::config::ElementConfig;
-use super::state::{Confirming, Ports, Reaction, Way};
+use super::state::{Confirming, Reaction, Way};
 use crate::message::{Body, Data, Nak, NakKind, Opt, Origin, Spm};
+use crate::ports::Ports;
 use crate::sqn::{GroupWant, Place};
 
 /// Returns the size of the transmission groups whose parity can be asked for, by the options of an SPM.

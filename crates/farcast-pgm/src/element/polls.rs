@@ -8,8 +8,8 @@ use farcast_core::{Span, Time};
 
 use super::Element;
 use super::config::ElementConfig;
-use super::state::Ports;
 use crate::message::{Body, Opt, Poll, Polr, Sqn};
+use crate::ports::Ports;
 
 /// Sub-type of polls that every node answers (§14.7.1).
 pub(crate) const GENERAL: u16 = 0;

@@ -8,11 +8,11 @@
 //! |---|---|
 //! | `config.rs` | settings |
 //! | `store.rs` | stored data, and repairs that wait |
-//! | `serving.rs` | functions of an element that has a store |
+//!
+//! What an element with a store does is in [`element`](crate::element).
 
 mod config;
-mod serving;
 mod store;
 
 pub use config::{Asks, StoreConfig};
-pub(crate) use store::{Served, Store, Waiting, single};
+pub(crate) use store::{Served, Store, TpduId, Waiting, single};

@@ -7,8 +7,9 @@ use farcast_core::{Span, Time};
 use farcast_delivery::{Content, Pacer};
 
 use super::StoreConfig;
-use crate::element::{ElementEvent, Ports};
+use crate::event::ElementEvent;
 use crate::message::{Data, DataKind, DataOptions, Origin, Tsi};
+use crate::ports::Ports;
 use crate::sqn::Place;
 
 /// Destination of a repair.

@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 use farcast_core::engine::{Arrival, Message as _, Reject, Transmit};
 use farcast_core::{Span, Time};
 
-use super::store::TpduId;
-use super::{Asks, Served, Waiting};
-use crate::element::{Element, Ports, RequestOrigin, about};
+use super::{Element, RequestOrigin, about};
 use crate::message::{Body, Data, MOST_LISTED, Message, Nak, NakKind, Opt, Polr, Spm, Sqn};
+use crate::ports::Ports;
 use crate::receiver::{Intervals, Lacking};
+use crate::repairer::{Asks, Served, TpduId, Waiting};
 use crate::sqn::Place;
 
 /// Limit of repairs as a multiple of the TPDUs stored, and a constant added to it; as for a source.
