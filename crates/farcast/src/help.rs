@@ -99,7 +99,7 @@ pub(crate) fn asked(
     if worded {
         words.remove(0);
     }
-    let mut command = <super::args::Cli as clap::CommandFactory>::command();
+    let mut command = <super::cli::Cli as clap::CommandFactory>::command();
     command.build();
     let mut depth = 0;
     while let Some(inner) = words.get(depth).and_then(|word| command.find_subcommand(word)) {
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn each_option_is_on_the_screen_or_in_a_section() {
         for page in PAGES {
-            let mut cli = <crate::args::Cli as clap::CommandFactory>::command();
+            let mut cli = <crate::cli::Cli as clap::CommandFactory>::command();
             cli.build();
             let command = cli.find_subcommand(page.command).unwrap();
             for name in page.main {
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn each_option_stands_in_the_book() {
-        let mut cli = <crate::args::Cli as clap::CommandFactory>::command();
+        let mut cli = <crate::cli::Cli as clap::CommandFactory>::command();
         cli.build();
         let mut found = Vec::new();
         unnamed(&cli, &book(), &mut found);

@@ -3,6 +3,7 @@
 
 #[expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 mod args;
+mod cli;
 mod compare;
 mod demo;
 mod element;
@@ -15,6 +16,7 @@ mod keys;
 mod laboratory;
 mod manual;
 mod model;
+mod options;
 mod output;
 mod outputs;
 mod partials;
@@ -34,7 +36,7 @@ mod warnings;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command};
+use cli::{Cli, Command};
 use failure::{Exit, Failure};
 use farcast_report::text::{is_obeyed, visible};
 

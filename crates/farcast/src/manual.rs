@@ -6,7 +6,8 @@ use std::path::Path;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use crate::args::{Cli, CompletionsArgs, ManualArgs};
+use crate::args::{CompletionsArgs, ManualArgs};
+use crate::cli::Cli;
 use crate::output::Output;
 use crate::{Exit, Failure, stdio};
 

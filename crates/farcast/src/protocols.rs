@@ -38,7 +38,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::args::Cli;
+    use crate::cli::Cli;
 
     #[test]
     fn each_protocol_has_a_scenario_and_options_of_its_own() {

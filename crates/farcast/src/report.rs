@@ -2,7 +2,6 @@
 //!
 //! [`farcast_report::transfer`] decides what the page shows, and how much of the record it keeps.
 
-mod options;
 mod receiving;
 mod sending;
 
@@ -13,7 +12,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use farcast_capture::output::{Output as _, StagedFile};
 use farcast_report::page::Page;
 
-pub(crate) use options::{Chosen, options};
 pub(crate) use receiving::Receiving;
 pub(crate) use sending::{End, Sending};
 

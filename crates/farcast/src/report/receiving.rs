@@ -10,10 +10,10 @@ use farcast_net::{ReceiveNotice, ReceiveReport};
 use farcast_report::transfer::{self, Came, Close, Product};
 use serde_json::Value;
 
-use super::options::in_effect;
-use super::{Chosen, PageFile, now, sentence};
+use super::{PageFile, now, sentence};
 use crate::args::PageArgs;
 use crate::laboratory::VERSION;
+use crate::options::{Chosen, in_effect};
 
 /// Longest time that the page of a complete product waits for products that are under way.
 const WAIT: Span = Span::from_secs(5);

@@ -8,10 +8,10 @@ use farcast_net::{SendNotice, Traffic};
 use farcast_report::transfer::{self, Close, Receiver, Totals};
 use serde_json::Value;
 
-use super::options::in_effect;
-use super::{Chosen, PageFile, now, sentence};
+use super::{PageFile, now, sentence};
 use crate::args::PageArgs;
 use crate::laboratory::VERSION;
+use crate::options::{Chosen, in_effect};
 use crate::output::Output;
 use crate::{Exit, Failure};
 

@@ -11,7 +11,7 @@ use farcast_transfer::send::{
     OneWayObject, SendJob, SendMdp, SendMftp, SendNorm, SendOneWay, SendPgm, SendProtocol,
 };
 
-use crate::args::{Cli, Command};
+use crate::cli::{Cli, Command};
 
 const SIZE: u64 = 1_000_000;
 

@@ -55,7 +55,7 @@ fn values(given: &ArgMatches, id: &str) -> Option<String> {
 }
 
 /// Returns the settings in effect. The values in `effective` come first, by the names of their options.
-pub(super) fn in_effect(options: &[Chosen], effective: &[(&'static str, String)]) -> Vec<(String, String)> {
+pub(crate) fn in_effect(options: &[Chosen], effective: &[(&'static str, String)]) -> Vec<(String, String)> {
     let has_plan = options.iter().any(|one| one.name == "plan" && one.said);
     let one = |option: &Chosen| {
         let found = effective.iter().find(|(name, _)| *name == option.name).map(|(_, value)| value.clone());
@@ -74,7 +74,7 @@ pub(super) fn in_effect(options: &[Chosen], effective: &[(&'static str, String)]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::cli::{Cli, Command};
 
     fn chosen(words: &[&str]) -> Vec<Chosen> {
         let cli = Cli::read(["farcast"].iter().chain(words).map(Into::into)).unwrap();
