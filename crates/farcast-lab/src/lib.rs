@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`shipped`] | the scenarios and links that ship inside the program, and documents in files |
 //! | [`traffic`] | turns a link into a scenario, by adding what is sent over it |
-//! | [`study`] | repeats published studies and sets their numbers beside ours: rows, rules, tables, files |
+//! | [`study`], [`studies`] | repeats published studies and sets their numbers beside ours: rows, rules, tables, files |
 //! | [`replications`] | runs a scenario's replications, within memory and with progress reports |
 //! | [`vary`] | varied settings and their values |
 //! | [`points`] | runs the replications of many points on all cores |
@@ -28,7 +28,7 @@ mod progress;
 pub mod replications;
 pub mod report;
 pub mod shipped;
-mod studies;
+pub mod studies;
 pub mod study;
 pub mod sweep;
 pub mod table;

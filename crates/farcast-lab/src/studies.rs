@@ -1,4 +1,20 @@
-//! The studies themselves, each in a module of its own.
+//! The studies that farcast repeats, each in a module of its own.
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use farcast_lab::studies;
+//! use farcast_lab::study::{Effort, Options, StudyError};
+//!
+//! # fn main() -> Result<(), StudyError> {
+//! let study = studies::named("mdp-ftp")?;
+//! let stop = AtomicBool::new(false);
+//! let options = Options { effort: Effort::Replications(2), ..Options::new(&stop) };
+//! let rows = study.run(&options, &mut |_| {})?;
+//! assert!(rows.iter().any(|row| row.item == "segments sent again" && row.row == "a file of 1 MB"));
+//! # Ok(())
+//! # }
+//! ```
 
 #[cfg(feature = "emulator")]
 mod agreement;
@@ -12,10 +28,9 @@ mod pgm_satellite;
 mod tcp_mlppp;
 mod tcp_reference;
 
-use crate::study::{Options, Results, Study, StudyError};
+use crate::study::{Options, Row, Study, StudyError, StudyPlot};
 
-/// All studies.
-pub(crate) const STUDIES: &[Study] = &[
+const STUDIES: &[Study] = &[
     mftp_bgan::STUDY,
     mdp_ftp::STUDY,
     ftp_umts::STUDY,
@@ -32,13 +47,24 @@ pub(crate) const STUDIES: &[Study] = &[
 /// Headings of the columns of a published study.
 const PUBLISHED: [&str; 2] = ["published", "farcast"];
 
-/// Returns the plots of a study's rows, each with the name of its file and its SVG.
-pub(crate) fn plots(results: &Results) -> Vec<(String, String)> {
-    if results.name == pgm_satellite::STUDY.name {
-        pgm_satellite::plots::of(&results.rows)
-    } else {
-        Vec::new()
-    }
+/// Returns all studies, in the order in which they are run.
+pub const fn all() -> &'static [Study] {
+    STUDIES
+}
+
+/// Returns the study of this name.
+///
+/// # Errors
+/// [`StudyError::Unknown`].
+pub fn named(name: &str) -> Result<&'static Study, StudyError> {
+    let known = || STUDIES.iter().map(|study| study.name).collect();
+    let found = STUDIES.iter().find(|study| study.name == name);
+    found.ok_or_else(|| StudyError::Unknown { name: name.to_owned(), known: known() })
+}
+
+/// Returns no plot: most studies are tables.
+fn no_plots(_: &[Row]) -> Vec<StudyPlot> {
+    Vec::new()
 }
 
 /// Returns success: a study that only simulates needs nothing of the machine.

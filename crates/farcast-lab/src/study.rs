@@ -1,19 +1,4 @@
-//! Repetition of published studies: their numbers beside ours.
-//!
-//! ```
-//! use std::sync::atomic::AtomicBool;
-//!
-//! use farcast_lab::study::{self, Effort, Options};
-//!
-//! # fn main() -> Result<(), study::StudyError> {
-//! let study = study::named("mdp-ftp")?;
-//! let stop = AtomicBool::new(false);
-//! let options = Options { effort: Effort::Replications(2), ..Options::new(&stop) };
-//! let rows = study.run(&options, &mut |_| {})?;
-//! assert!(rows.iter().any(|row| row.item == "segments sent again" && row.row == "a file of 1 MB"));
-//! # Ok(())
-//! # }
-//! ```
+//! Repetition of a published study: its numbers beside ours. The studies are in [`studies`](crate::studies).
 
 mod error;
 pub mod files;
@@ -33,7 +18,6 @@ pub use row::{Judged, Row, Rule, Verdict};
 pub(crate) use runner::Runner;
 
 use crate::Progress;
-use crate::studies::STUDIES;
 
 /// A study that can be repeated.
 #[derive(Clone, Copy)]
@@ -52,6 +36,17 @@ pub struct Study {
     pub(crate) needs: fn(&Options<'_>) -> Result<(), StudyError>,
     /// Repeats the study, and compares.
     pub(crate) reproduce: fn(&Runner<'_>) -> Result<Vec<Row>, StudyError>,
+    /// Draws the plots of its rows.
+    pub(crate) plots: fn(&[Row]) -> Vec<StudyPlot>,
+}
+
+/// Plot of a study's rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StudyPlot {
+    /// Name of its file.
+    pub name: String,
+    /// Text of the SVG.
+    pub svg: String,
 }
 
 /// Number of replications of each setting. A run in real time stands for 20 of them; each case has at least two runs.
@@ -86,24 +81,6 @@ impl<'a> Options<'a> {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self { seed: 1, effort: Effort::Full, threads, executable: None, stop }
     }
-}
-
-/// Returns all studies, in the order in which they are run.
-pub const fn all() -> &'static [Study] {
-    STUDIES
-}
-
-/// Returns the study of this name.
-///
-/// # Errors
-/// [`StudyError::Unknown`].
-pub fn named(name: &str) -> Result<&'static Study, StudyError> {
-    let found = STUDIES.iter().find(|study| study.name == name);
-    found.ok_or_else(|| StudyError::Unknown { name: name.to_owned() })
-}
-
-fn names() -> Vec<&'static str> {
-    STUDIES.iter().map(|study| study.name).collect()
 }
 
 impl Study {
@@ -183,13 +160,16 @@ pub struct Results {
     pub replications: Option<u64>,
     /// All rows.
     pub rows: Vec<Row>,
+    /// Plots of the rows.
+    pub plots: Vec<StudyPlot>,
 }
 
 impl Results {
     /// Creates the results of a study that was run with these options.
     pub fn new(study: &Study, options: &Options<'_>, rows: Vec<Row>) -> Self {
         let replications = (study.settings > 0).then(|| study.replications(options.effort));
-        let Study { name, citation, columns, .. } = *study;
-        Self { name, citation, columns, seed: options.seed, replications, rows }
+        let Study { name, citation, columns, plots, .. } = *study;
+        let plots = plots(&rows);
+        Self { name, citation, columns, seed: options.seed, replications, rows, plots }
     }
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_lab::Progress;
-use farcast_lab::study::{self, Effort, Options, Results, Row, Study, StudyError, Verdict, files};
+use farcast_lab::studies;
+use farcast_lab::study::{Effort, Options, Results, Row, Study, StudyError, Verdict, files};
 
 fn few(stop: &AtomicBool, threads: usize) -> Options<'_> {
     let threads = NonZeroUsize::new(threads).unwrap();
@@ -16,7 +17,7 @@ fn few(stop: &AtomicBool, threads: usize) -> Options<'_> {
 
 #[test]
 fn each_is_found_by_its_name() {
-    let names: Vec<_> = study::all().iter().map(Study::name).collect();
+    let names: Vec<_> = studies::all().iter().map(Study::name).collect();
     let simulated = [
         "mftp-bgan",
         "mdp-ftp",
@@ -32,19 +33,19 @@ fn each_is_found_by_its_name() {
         if cfg!(feature = "emulator") { &["agreement", "ftp-emulated"] } else { &["ftp-emulated"] };
     assert_eq!(&names[8..], in_real_time);
     for name in names {
-        let study = study::named(name).unwrap();
+        let study = studies::named(name).unwrap();
         assert_eq!(study.name(), name);
         assert!(!study.citation().is_empty() && study.settings() > 0);
         assert!(study.replications(Effort::Full) > study.replications(Effort::Quick));
     }
-    let unknown = study::named("nothing").unwrap_err();
-    assert!(matches!(&unknown, StudyError::Unknown { name } if name == "nothing"));
+    let unknown = studies::named("nothing").unwrap_err();
+    assert!(matches!(&unknown, StudyError::Unknown { name, .. } if name == "nothing"));
     assert!(unknown.to_string().contains("mftp-bgan, mdp-ftp, "), "{unknown}");
 }
 
 #[test]
 fn rows_do_not_depend_on_threads_and_progress_counts_them_all() {
-    let (study, stop) = (study::named("mftp-bgan").unwrap(), AtomicBool::new(false));
+    let (study, stop) = (studies::named("mftp-bgan").unwrap(), AtomicBool::new(false));
     let mut last = (0, 0);
     let mut tell = |progress| match progress {
         Progress::Replications { done, total, .. } => {
@@ -68,7 +69,7 @@ fn rows_do_not_depend_on_threads_and_progress_counts_them_all() {
 /// The octets sent are above those of an ideal code; a code over the whole file adds little more than headers.
 #[test]
 fn efficiency_is_seen_beside_what_an_ideal_code_takes() {
-    let (study, stop) = (study::named("efficiency").unwrap(), AtomicBool::new(false));
+    let (study, stop) = (studies::named("efficiency").unwrap(), AtomicBool::new(false));
     let mut settings = 0;
     let mut tell = |progress| {
         if let Progress::Replications { total, .. } = progress {
@@ -115,7 +116,7 @@ fn efficiency_is_seen_beside_what_an_ideal_code_takes() {
 
 #[test]
 fn a_flag_ends_a_study_without_a_result() {
-    let (study, stop) = (study::named("mftp-bgan").unwrap(), AtomicBool::new(false));
+    let (study, stop) = (studies::named("mftp-bgan").unwrap(), AtomicBool::new(false));
     let ended = study.run(&few(&stop, 1), &mut |_| stop.store(true, Ordering::Relaxed));
     assert!(matches!(ended, Err(StudyError::Interrupted { study: "mftp-bgan" })), "{ended:?}");
 }
@@ -125,18 +126,18 @@ fn what_a_study_needs_is_refused_before_it_runs() {
     let stop = AtomicBool::new(false);
     let one = Options { effort: Effort::Replications(1), ..Options::new(&stop) };
     let mut never = |progress| panic!("{progress:?}");
-    for study in study::all() {
+    for study in studies::all() {
         assert!(matches!(study.run(&one, &mut never), Err(StudyError::TooFew(1))), "{study:?}");
     }
     // The path of the emulating program was not given.
-    let emulated = study::named("ftp-emulated").unwrap();
+    let emulated = studies::named("ftp-emulated").unwrap();
     assert!(matches!(emulated.needs(&Options::new(&stop)), Err(StudyError::Missing(_))));
-    study::named("ftp-umts").unwrap().needs(&Options::new(&stop)).unwrap();
+    studies::named("ftp-umts").unwrap().needs(&Options::new(&stop)).unwrap();
 }
 
 #[test]
 fn files_hold_every_row_and_leave_nothing_half_written() {
-    let (study, stop) = (study::named("mftp-bgan").unwrap(), AtomicBool::new(false));
+    let (study, stop) = (studies::named("mftp-bgan").unwrap(), AtomicBool::new(false));
     let options = few(&stop, 2);
     let rows = study.run(&options, &mut |_| {}).unwrap();
     let count = rows.len();

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use farcast_lab::Progress;
-use farcast_lab::study::{self, Effort, Options, StudyError};
+use farcast_lab::study::{Effort, Options, StudyError};
 use pyo3::prelude::*;
 
 use crate::errors::{failed, wrong};
@@ -12,7 +12,7 @@ use crate::points::{InterruptWatch, count, workers};
 /// Returns all studies: name, and citation of the publication.
 #[pyfunction]
 pub(crate) fn studies() -> Vec<(&'static str, &'static str)> {
-    study::all().iter().map(|study| (study.name(), study.citation())).collect()
+    farcast_lab::studies::all().iter().map(|study| (study.name(), study.citation())).collect()
 }
 
 /// Repeats a study. Returns its rows as JSON.
@@ -28,7 +28,7 @@ pub(crate) fn reproduce(
 ) -> PyResult<String> {
     let replications = replications.map(|said| count("replications", &said)).transpose()?;
     let (seed, threads) = (count("seed", &seed)?, workers(threads.as_ref())?);
-    let study = study::named(name).map_err(wrong)?;
+    let study = farcast_lab::studies::named(name).map_err(wrong)?;
     let watch = InterruptWatch::new(progress);
     let effort = match (replications, quick) {
         (Some(count), _) => Effort::Replications(count),

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Span, Time};
 use farcast_lab::Progress as Standing;
+use farcast_lab::studies;
 use farcast_lab::study::files::{self, NAMES};
-use farcast_lab::study::{self, Effort, Options, Results, Row, Study, StudyError};
+use farcast_lab::study::{Effort, Options, Results, Row, Study, StudyError};
 
 use crate::args::ReproduceArgs;
 use crate::output::Output;
@@ -105,20 +106,17 @@ fn reproduce(study: &Study, options: &Options<'_>, output: &Output) -> Result<Ve
 /// Returns the studies that `name` means.
 fn chosen(name: &str) -> Result<Vec<&'static Study>, Failure> {
     if name == "all" {
-        return Ok(study::all().iter().collect());
+        return Ok(studies::all().iter().collect());
     }
-    study::named(name).map(|study| vec![study]).map_err(failure)
+    studies::named(name).map(|study| vec![study]).map_err(failure)
 }
 
 fn failure(error: StudyError) -> Failure {
     match error {
-        StudyError::Unknown { name } => {
-            let names: Vec<_> = study::all().iter().map(Study::name).collect();
-            Failure::usage(format!(
-                "{name} is no paper that farcast reproduces; it knows: {}, or all of them: all",
-                names.join(", ")
-            ))
-        }
+        StudyError::Unknown { name, known } => Failure::usage(format!(
+            "{name} is no paper that farcast reproduces; it knows: {}, or all of them: all",
+            known.join(", ")
+        )),
         StudyError::Unfinished(sentence) => Failure { sentence, exit: Exit::Incomplete },
         error => error.into(),
     }

@@ -29,6 +29,7 @@ pub(super) const STUDY: Study = Study {
     columns: ["simulated", "real time"],
     needs,
     reproduce,
+    plots: super::no_plots,
 };
 
 /// Replications for each run in real time.

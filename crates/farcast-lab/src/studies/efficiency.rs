@@ -24,6 +24,7 @@ pub(super) const STUDY: Study = Study {
     columns: ["1/(1 - p)", "farcast"],
     needs: super::nothing,
     reproduce,
+    plots: super::no_plots,
 };
 
 /// A link of 10 Mbit/s, 250 ms each way, with independent losses.

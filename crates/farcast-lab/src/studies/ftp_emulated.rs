@@ -26,6 +26,7 @@ pub(super) const STUDY: Study = Study {
     columns: ["simulated", "real time"],
     needs: place::needs,
     reproduce,
+    plots: super::no_plots,
 };
 
 /// Replications for each run in real time.

@@ -22,6 +22,7 @@ pub(super) const STUDY: Study = Study {
     columns: super::PUBLISHED,
     needs: super::nothing,
     reproduce,
+    plots: super::no_plots,
 };
 
 /// Values of the timer status prohibit in figure 3, in ms, and below a very high value for claim T11.

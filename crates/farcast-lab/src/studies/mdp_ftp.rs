@@ -24,6 +24,7 @@ pub(super) const STUDY: Study = Study {
     columns: super::PUBLISHED,
     needs: super::nothing,
     reproduce,
+    plots: super::no_plots,
 };
 
 /// The published runs.

@@ -23,6 +23,7 @@ pub(super) const STUDY: Study = Study {
     columns: super::PUBLISHED,
     needs: super::nothing,
     reproduce,
+    plots: super::no_plots,
 };
 
 /// Reason for which paired differences have no published counterpart.

@@ -17,6 +17,7 @@ pub(super) const STUDY: Study = Study {
     columns: super::PUBLISHED,
     needs: super::nothing,
     reproduce,
+    plots: super::no_plots,
 };
 
 /// Table of the measurements.

@@ -21,6 +21,7 @@ pub(super) const STUDY: Study = Study {
     columns: super::PUBLISHED,
     needs: super::nothing,
     reproduce,
+    plots: plots::of,
 };
 
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {

@@ -29,6 +29,7 @@ pub(super) const STUDY: Study = Study {
     columns: super::PUBLISHED,
     needs: super::nothing,
     reproduce,
+    plots: super::no_plots,
 };
 
 /// Rule for the verdict on a prediction.

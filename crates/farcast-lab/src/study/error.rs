@@ -7,10 +7,12 @@ use std::error::Error;
 #[non_exhaustive]
 pub enum StudyError {
     /// Caller: there is no such study.
-    #[error("{name} is no study that farcast repeats; it knows: {}", super::names().join(", "))]
+    #[error("{name} is no study that farcast repeats; it knows: {}", known.join(", "))]
     Unknown {
         /// Name that was asked for.
         name: String,
+        /// Names of all studies.
+        known: Vec<&'static str>,
     },
     /// Caller: so few replications tell nothing.
     #[error("{0} replications of each setting: a mean has an interval from 2 on")]

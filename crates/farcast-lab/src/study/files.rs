@@ -47,9 +47,9 @@ pub fn write(dir: &Path, results: &[Results]) -> Result<(), WriteError> {
         let path = dir.join(name);
         text.and_then(|text| put(&path, &text)).map_err(WriteError::of(&path))?;
     }
-    for (name, text) in results.iter().flat_map(crate::studies::plots) {
-        let path = dir.join(name);
-        put(&path, &text).map_err(WriteError::of(&path))?;
+    for plot in results.iter().flat_map(|results| &results.plots) {
+        let path = dir.join(&plot.name);
+        put(&path, &plot.svg).map_err(WriteError::of(&path))?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ impl ResultTable {
 /// number of each verdict.
 pub fn parts(results: &[Results]) -> Vec<ResultPart> {
     let mut parts = Vec::new();
-    for Results { name, citation, columns: [reference, ours], seed, replications, rows } in results {
+    for Results { name, citation, columns: [reference, ours], seed, replications, rows, .. } in results {
         let how = match replications {
             Some(count) => format!("{count} replications of each setting, seed {seed}"),
             None => "by its formulas, no chance is in them".to_owned(),

@@ -2,10 +2,10 @@
 
 use farcast_report::plot::{Axis, Curve, Plot, Point};
 
-use crate::study::Row;
+use crate::study::{Row, StudyPlot};
 
-/// Returns the figures among `rows`, each with the name of its file and its drawing, in order of appearance.
-pub(crate) fn of(rows: &[Row]) -> Vec<(String, String)> {
+/// Returns the figures among `rows`, in order of appearance.
+pub(crate) fn of(rows: &[Row]) -> Vec<StudyPlot> {
     let mut plots: Vec<(String, Plot)> = Vec::new();
     for row in rows {
         let Some((name, plot)) = begun(row) else { continue };
@@ -22,7 +22,7 @@ pub(crate) fn of(rows: &[Row]) -> Vec<(String, String)> {
         let half = row.ci95_half_width.unwrap_or(0.0);
         curves[place].points.extend(x(&row.column).map(|x| Point { x, y: row.farcast, half }));
     }
-    plots.into_iter().map(|(name, plot)| (name, plot.svg())).collect()
+    plots.into_iter().map(|(name, plot)| StudyPlot { name, svg: plot.svg() }).collect()
 }
 
 /// Returns the empty plot of a row of a figure: `Figure 3a: what over what, unit`.

@@ -15,7 +15,7 @@ fn results() -> Vec<Results> {
         row(["least", "some", ""], Some(4.0), Verdict::Undetermined),
     ];
     let (name, citation, columns) = ("mftp-bgan", "somebody, somewhere", ["published", "farcast"]);
-    vec![Results { name, citation, columns, seed: 7, replications: Some(100), rows }]
+    vec![Results { name, citation, columns, seed: 7, replications: Some(100), rows, plots: Vec::new() }]
 }
 
 #[test]
