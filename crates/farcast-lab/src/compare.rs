@@ -171,38 +171,13 @@ const TIME: &str = "completion_time_s";
 pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Compared, CompareError> {
     let keys = keys(a, b);
     let common = common(a, b, &keys);
-    let columns = if !options.columns.is_empty() {
-        // Two names may stand for one column.
-        let mut columns: Vec<String> = Vec::new();
-        for column in options.columns.iter().map(|column| meant(column, &common)) {
-            if !columns.iter().any(|other| other == column) {
-                columns.push(column.to_owned());
-            }
-        }
-        columns
-    } else if common.iter().any(|name| name == TIME) {
-        vec![TIME.to_owned()]
-    } else {
-        common.clone()
-    };
+    let columns = chosen(options, &common);
     if columns.is_empty() {
         return Err(CompareError::Nothing);
     }
     let (ours, theirs) = (groups(a, &keys), groups(b, &keys));
     let mut compared = Compared::default();
-    let only = |groups: &[(SettingValues, Vec<usize>)],
-                others: &[(SettingValues, Vec<usize>)],
-                whose|
-     -> Vec<LeftOut> {
-        let lacks = |settings: &SettingValues| !others.iter().any(|(other, _)| other == settings);
-        let left_out = |settings: &SettingValues| LeftOut {
-            settings: settings.clone(),
-            column: String::new(),
-            why: LeftOutReason::OnlyIn(whose),
-        };
-        groups.iter().map(|(settings, _)| settings).filter(|settings| lacks(settings)).map(left_out).collect()
-    };
-    let strangers = [only(&ours, &theirs, "A"), only(&theirs, &ours, "B")].concat();
+    let strangers = [only_in(&ours, &theirs, "A"), only_in(&theirs, &ours, "B")].concat();
     let counted = common.iter().any(|name| name == "incomplete");
     for (settings, rows) in &ours {
         let Some((_, others)) = theirs.iter().find(|(other, _)| other == settings) else { continue };
@@ -247,6 +222,36 @@ pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Compared, Comp
     }
     Ok(compared)
 }
+
+/// Returns the columns to compare: those that were asked for, or else the time, or else all that are common.
+fn chosen(options: &Options, common: &[String]) -> Vec<String> {
+    if options.columns.is_empty() {
+        let time = common.iter().any(|name| name == TIME);
+        return if time { vec![TIME.to_owned()] } else { common.to_vec() };
+    }
+    // Two names may stand for one column.
+    let mut columns: Vec<String> = Vec::new();
+    for column in options.columns.iter().map(|column| meant(column, common)) {
+        if !columns.iter().any(|other| other == column) {
+            columns.push(column.to_owned());
+        }
+    }
+    columns
+}
+
+/// Returns the settings of `groups` that are missing among `others`, where `whose` names the table that has them.
+fn only_in(groups: &[RowGroup], others: &[RowGroup], whose: &'static str) -> Vec<LeftOut> {
+    let lacks = |settings: &SettingValues| !others.iter().any(|(other, _)| other == settings);
+    let left_out = |settings: &SettingValues| LeftOut {
+        settings: settings.clone(),
+        column: String::new(),
+        why: LeftOutReason::OnlyIn(whose),
+    };
+    groups.iter().map(|(settings, _)| settings).filter(|settings| lacks(settings)).map(left_out).collect()
+}
+
+/// Settings, and the rows of a table that have them.
+type RowGroup = (SettingValues, Vec<usize>);
 
 /// Returns the column of both tables for which `name` stands.
 fn meant<'a>(name: &'a str, common: &'a [String]) -> &'a str {
@@ -400,8 +405,8 @@ fn common(a: &Table, b: &Table, keys: &[String]) -> Vec<String> {
 }
 
 /// Returns the rows of each combination of settings, in the order of their first appearance.
-fn groups(table: &Table, keys: &[String]) -> Vec<(SettingValues, Vec<usize>)> {
-    let mut groups: Vec<(SettingValues, Vec<usize>)> = Vec::new();
+fn groups(table: &Table, keys: &[String]) -> Vec<RowGroup> {
+    let mut groups: Vec<RowGroup> = Vec::new();
     let columns: Vec<(&String, &Column)> =
         keys.iter().filter_map(|key| Some((key, table.column(key)?))).collect();
     for row in 0..table.len() {

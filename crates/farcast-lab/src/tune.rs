@@ -399,6 +399,28 @@ impl<'a> Race<'a> {
         self.work.seed ^ 0xb007_57a9_0000_0000 ^ u64::from(round)
     }
 
+    /// Returns what is known of a setting that has the fate of most, beside the `best`.
+    fn entry(&self, number: usize, best: usize) -> Entry {
+        let racer = &self.racers[number];
+        let (value, standard_error, difference) = self.beside(number, best);
+        let statistic = &self.tuning.minimise.statistic;
+        let bounded = self.tuning.bounds.iter().zip(&racer.bounded);
+        Entry {
+            name: self.tuning.name(racer.point),
+            assignments: self.documents[number].clone(),
+            is_default: racer.point == self.tuning.default_point(),
+            fate: SettingFate::Tied,
+            replications: racer.values.first().map_or(0, |values| values.len() as u64),
+            value,
+            standard_error,
+            above_best: difference.value,
+            above_best_error: difference.standard_error,
+            chance: 0.0,
+            conditions: racer.values.iter().map(|values| statistic.of(values)).collect(),
+            bounded: bounded.map(|(bound, values)| worst(bound, values)).collect(),
+        }
+    }
+
     fn result(self, most: u64, rounds: u32) -> Tuned {
         let racing = self.racing();
         let standings = self.standings(&racing);
@@ -426,31 +448,8 @@ impl<'a> Race<'a> {
                 (None, Some(place)) if place == best => SettingFate::Best,
                 _ => SettingFate::Tied,
             };
-            let (value, standard_error, difference) = self.beside(number, racing[best]);
-            entries.push(Entry {
-                name: self.tuning.name(racer.point),
-                assignments: self.documents[number].clone(),
-                is_default: racer.point == self.tuning.default_point(),
-                fate,
-                replications: racer.values.first().map_or(0, |values| values.len() as u64),
-                value,
-                standard_error,
-                above_best: difference.value,
-                above_best_error: difference.standard_error,
-                chance: place.map_or(0.0, |place| chances[place]),
-                conditions: racer
-                    .values
-                    .iter()
-                    .map(|values| self.tuning.minimise.statistic.of(values))
-                    .collect(),
-                bounded: self
-                    .tuning
-                    .bounds
-                    .iter()
-                    .zip(&racer.bounded)
-                    .map(|(bound, values)| worst(bound, values))
-                    .collect(),
-            });
+            let chance = place.map_or(0.0, |place| chances[place]);
+            entries.push(Entry { fate, chance, ..self.entry(number, racing[best]) });
         }
         let first = self.documents[racing[best]].clone();
         let rank =

@@ -232,7 +232,7 @@ where
     let clock = Clock::start();
     // Absent if the system refuses a watch; then no change of interfaces is followed.
     let mut links = Links::open().ok();
-    let mut ports = find_ports(&options.interfaces)?;
+    let ports = find_ports(&options.interfaces)?;
     let sockets = Sockets::open(&ports, options, codec.transport())?;
     let engine = make(&ports).map_err(NetError::config)?;
     let counts = ElementCounts { ports: vec![PortCounts::default(); ports.len()], ..Default::default() };
@@ -246,53 +246,18 @@ where
         datagram: Vec::new(),
         refusal: None,
     };
-    let (mut heir, mut refused) = (element.sockets.heir(), false);
-    observer(clock.now(), &element.engine, listening(&ports, &element.sockets, &heir));
+    let mut open = OpenPorts { heir: element.sockets.heir(), ports };
+    observer(clock.now(), &element.engine, open.listening(&element.sockets));
     let mut buffer = vec![0; LONGEST];
-    let (mut told, mut told_at) = (element.counts.clone(), clock.now());
+    let mut reports = Reports { told: element.counts.clone(), at: clock.now(), refused: false };
     let mut look_at = None;
     while !stop.load(Ordering::Relaxed) {
         let now = clock.now();
         element.engine.handle_timeout(now);
         element.drain(now, &[]);
-        if let Some(why) = element.refusal.take()
-            && !std::mem::replace(&mut refused, true)
-        {
-            observer(now, &element.engine, ElementNotice::Refused(&why));
-        }
-        if element.counts != told && now >= told_at + TELL_EVERY {
-            element.counts.kept_octets = element.kept.octets();
-            (told, told_at) = (element.counts.clone(), now);
-            observer(now, &element.engine, ElementNotice::Going(&told));
-        }
-        if look_at.is_some_and(|at| now >= at) {
-            look_at = None;
-            element.sources.clear();
-            let found = find_ports(&options.interfaces);
-            let again = found.and_then(|found| {
-                let fresh = if found == ports {
-                    None
-                } else {
-                    Some(Sockets::open(&found, options, codec.transport())?)
-                };
-                Ok((found, fresh))
-            });
-            match again {
-                Ok((found, Some(sockets))) => {
-                    (ports, element.sockets) = (found, sockets);
-                    // The rules went with the interface. As long as the old table has an owner, no other can be made.
-                    drop(heir);
-                    heir = element.sockets.heir();
-                    observer(now, &element.engine, listening(&ports, &element.sockets, &heir));
-                }
-                Ok((_, None)) => {}
-                Err(error) if error.may_pass() => {
-                    // No interface that is there now counts as a port; one that comes back is a change.
-                    ports.clear();
-                    observer(now, &element.engine, ElementNotice::Waiting(&error));
-                }
-                Err(error) => return Err(error),
-            }
+        reports.report(now, &mut element, observer);
+        if look_at.take_if(|at| now >= *at).is_some() {
+            element.look_again(now, options, &mut open, observer)?;
         }
         let deadline = element.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         let until = deadline.min(now + LONGEST_SLEEP).min(look_at.unwrap_or(Time::NEVER));
@@ -309,17 +274,53 @@ where
             element.hear(clock.now(), &heard, &mut buffer);
         }
     }
-    if let Ok(heir) = heir {
+    if let Ok(heir) = open.heir {
         heir.dismiss();
     }
     element.counts.kept_octets = element.kept.octets();
     Ok((element.engine, element.counts))
 }
 
-fn listening<'a>(ports: &'a [Port], sockets: &Sockets, heir: &'a Result<Heir, String>) -> ElementNotice<'a> {
-    let routed = matches!(sockets, Sockets::Raw(raw) if raw.is_routed());
-    let outlives = heir.as_ref().map(Heir::table).map_err(String::as_str);
-    ElementNotice::Listening { ports, routed, outlives }
+/// Callback that tells the owner of an element what happens.
+type ElementObserver<'a, E> = &'a mut dyn FnMut(Time, &E, ElementNotice<'_>);
+
+/// Ports with open sockets, and the kernel's rules that outlive this process.
+struct OpenPorts {
+    ports: Vec<Port>,
+    heir: Result<Heir, String>,
+}
+
+impl OpenPorts {
+    fn listening(&self, sockets: &Sockets) -> ElementNotice<'_> {
+        let routed = matches!(sockets, Sockets::Raw(raw) if raw.is_routed());
+        let outlives = self.heir.as_ref().map(Heir::table).map_err(String::as_str);
+        ElementNotice::Listening { ports: &self.ports, routed, outlives }
+    }
+}
+
+/// Reports to the owner of an element.
+struct Reports {
+    /// Counts that were reported last, and the time of that report.
+    told: ElementCounts,
+    at: Time,
+    /// `true` once the owner knows that this host refused to send.
+    refused: bool,
+}
+
+impl Reports {
+    /// Reports the first refusal to send and, from time to time, counts that have changed.
+    fn report<C, E>(&mut self, now: Time, element: &mut Element<'_, C, E>, observer: ElementObserver<'_, E>) {
+        if let Some(why) = element.refusal.take()
+            && !std::mem::replace(&mut self.refused, true)
+        {
+            observer(now, &element.engine, ElementNotice::Refused(&why));
+        }
+        if element.counts != self.told && now >= self.at + TELL_EVERY {
+            element.counts.kept_octets = element.kept.octets();
+            (self.told, self.at) = (element.counts.clone(), now);
+            observer(now, &element.engine, ElementNotice::Going(&self.told));
+        }
+    }
 }
 
 /// Finds the interfaces of these names, all of which must be up and have an IPv4 address.
@@ -369,6 +370,42 @@ where
     C: Codec<Message: Delivery>,
     E: ElementEngine<Message = C::Message>,
 {
+    /// Looks at the interfaces again, and opens new sockets if they have changed.
+    fn look_again(
+        &mut self,
+        now: Time,
+        options: &ElementOptions,
+        open: &mut OpenPorts,
+        observer: ElementObserver<'_, E>,
+    ) -> Result<(), NetError> {
+        self.sources.clear();
+        let reopen = |found: Vec<Port>| {
+            let sockets = Sockets::open(&found, options, self.codec.transport())?;
+            Ok((found, sockets))
+        };
+        let fresh = match find_ports(&options.interfaces) {
+            Ok(found) if found == open.ports => return Ok(()),
+            found => found.and_then(reopen),
+        };
+        match fresh {
+            Ok((ports, sockets)) => {
+                self.sockets = sockets;
+                // The rules went with the interface. As long as the old table has an owner, no other can be made.
+                *open = OpenPorts { ports, heir: Err(String::new()) };
+                open.heir = self.sockets.heir();
+                observer(now, &self.engine, open.listening(&self.sockets));
+                Ok(())
+            }
+            Err(error) if error.may_pass() => {
+                // No interface that is there now counts as a port; one that comes back is a change.
+                open.ports.clear();
+                observer(now, &self.engine, ElementNotice::Waiting(&error));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Processes a packet, which anybody may have sent.
     fn hear(&mut self, now: Time, heard: &Heard, buffer: &mut [u8]) {
         let octets = heard.content.len() as u64;

@@ -76,33 +76,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     // While announcing, the sender listens to the group: another transmission may be using it. Later, answers may come
     // to the group.
     let group = options.to.ip().is_multicast().then(|| path.listen()).transpose()?;
-    let mut driver = Driver::<P> {
-        clock: Clock::start(),
-        sender,
-        path,
-        group,
-        codec,
-        batch: Batch::new(codec),
-        buffer: vec![0; hearing::BUFFER],
-        malformed: 0,
-        heard: 0,
-        requests: 0,
-        asked: 0,
-        changes: 0,
-        told: BTreeSet::new(),
-        error: None,
-        opened: false,
-        news: true,
-        unsent: None,
-        ended: None,
-        fragments: false,
-        refusals: Refusals::default(),
-        delivered: None,
-        data_began: None,
-        data_left: (Time::ZERO, RoundProgress::default()),
-        options,
-        observer,
-    };
+    let mut driver = Driver::<P>::new(sender, SendPath { path, group }, codec, options, observer);
     let mut outlet = Outlet::new(endpoint, sources, options.to, seal)?;
     let end = driver.run(&mut outlet, start, stop)?;
     let over = driver.delivered.unwrap_or_else(|| driver.clock.now());
@@ -175,6 +149,50 @@ struct Driver<'a, P: Protocol> {
     data_left: (Time, RoundProgress),
     options: &'a SendOptions,
     observer: Observer<'a, P>,
+}
+
+/// Sockets and watch of the path to the group.
+struct SendPath<'a> {
+    path: PathWatch<'a>,
+    group: Option<Endpoint>,
+}
+
+impl<'a, P: Protocol> Driver<'a, P> {
+    fn new(
+        sender: P::Sender,
+        SendPath { path, group }: SendPath<'a>,
+        codec: &'a P::Codec,
+        options: &'a SendOptions,
+        observer: Observer<'a, P>,
+    ) -> Self {
+        Self {
+            clock: Clock::start(),
+            sender,
+            path,
+            group,
+            codec,
+            batch: Batch::new(codec),
+            buffer: vec![0; hearing::BUFFER],
+            malformed: 0,
+            heard: 0,
+            requests: 0,
+            asked: 0,
+            changes: 0,
+            told: BTreeSet::new(),
+            error: None,
+            opened: false,
+            news: true,
+            unsent: None,
+            ended: None,
+            fragments: false,
+            refusals: Refusals::default(),
+            delivered: None,
+            data_began: None,
+            data_left: (Time::ZERO, RoundProgress::default()),
+            options,
+            observer,
+        }
+    }
 }
 
 impl<P: Protocol> Driver<'_, P> {

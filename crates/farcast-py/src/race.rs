@@ -2,10 +2,10 @@
 
 use farcast_lab::points::Resources;
 use farcast_lab::replications::Memory;
-use farcast_lab::tune::{Bound as Limit, Measured, Tuning, plan};
+use farcast_lab::tune::{Bound as Limit, Entry, Measured, Tuning, plan};
 use farcast_lab::vary::{Axis, Grid};
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::errors::{failed, of_tuning, wrong};
 use crate::points::{InterruptWatch, count, workers};
@@ -61,21 +61,7 @@ pub(crate) fn tune(
         tuning.run(&work, &mut |now| watch.look(now.replications, now.total, now.replications))
     });
     let tuned = watch.result(result.map_err(of_tuning))?;
-    let number = |value: f64| value.is_finite().then_some(value);
-    let entries: Vec<_> = tuned
-        .entries
-        .iter()
-        .map(|entry| {
-            json!({
-                "set": entry.assignments, "name": entry.name, "is_default": entry.is_default, "fate": entry.fate,
-                "replications": entry.replications, "value": number(entry.value),
-                "standard_error": number(entry.standard_error), "above_best": number(entry.above_best),
-                "above_best_error": number(entry.above_best_error), "chance_of_best": entry.chance,
-                "conditions": entry.conditions.iter().map(|&value| number(value)).collect::<Vec<_>>(),
-                "bounded": entry.bounded.iter().map(|&value| number(value)).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
+    let entries: Vec<_> = tuned.entries.iter().map(entry_json).collect();
     let best = tuned.entries.first().map(|entry| plan(&document, &entry.assignments, &entry.name));
     let plan = best.transpose().map_err(wrong)?.flatten();
     let object = json!({
@@ -84,4 +70,17 @@ pub(crate) fn tune(
         "full_grid_cpu_s": tuned.full_grid_cpu_s,
     });
     serde_json::to_string(&object).map_err(failed)
+}
+
+/// Returns a setting and its results, with null for numbers that are not finite.
+fn entry_json(entry: &Entry) -> Value {
+    let number = |value: f64| value.is_finite().then_some(value);
+    json!({
+        "set": entry.assignments, "name": entry.name, "is_default": entry.is_default, "fate": entry.fate,
+        "replications": entry.replications, "value": number(entry.value),
+        "standard_error": number(entry.standard_error), "above_best": number(entry.above_best),
+        "above_best_error": number(entry.above_best_error), "chance_of_best": entry.chance,
+        "conditions": entry.conditions.iter().map(|&value| number(value)).collect::<Vec<_>>(),
+        "bounded": entry.bounded.iter().map(|&value| number(value)).collect::<Vec<_>>(),
+    })
 }

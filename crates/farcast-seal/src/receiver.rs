@@ -182,33 +182,8 @@ impl Receiver {
         if keys.epoch < admitted.epoch {
             return Err(Refusal::UnknownEpoch);
         }
-        // A sender that has the public key of this receiver wraps nothing for it by another suite.
-        let own = self.own.as_ref().filter(|own| own.suite() == keys.suite).ok_or(Refusal::NotListed)?;
-        let tag = schedule::tag(id, self.identity.public());
-        let mut mine = keys.each().filter(|entry| entry.starts_with(&tag)).peekable();
-        if mine.peek().is_none() {
-            return Err(Refusal::NotListed);
-        }
-        if !verify(keys.signing, &[SIGNED_KEYS, signed].concat(), signature) {
-            return Err(Refusal::BadSignature);
-        }
-        let of = EpochId { session: id, epoch: keys.epoch };
-        let unwrap = |entry| schedule::unwrap(own, self.identity.public(), of, entry);
-        // An entry with the same tag may by chance be another receiver's.
-        let (secret, pair) = mine.find_map(unwrap).ok_or(Refusal::NotListed)?;
-        let grant = KeyGrant {
-            id,
-            began_ms: keys.began_ms,
-            scope: keys.scope,
-            contents: keys.contents,
-            signing: *keys.signing,
-            name: name.clone(),
-            agreement: *keys.agreement,
-            tag,
-            epoch: keys.epoch,
-            secret,
-            pair,
-        };
+        let is_signed = || verify(keys.signing, &[SIGNED_KEYS, signed].concat(), signature);
+        let grant = self.grant(id, &keys, name.clone(), is_signed)?;
         if let Some(at) = known {
             let session = &mut self.sessions[at];
             session.rekey(grant);
@@ -221,6 +196,46 @@ impl Receiver {
         let counter = if keys.epoch == admitted.epoch { admitted.counter } else { 0 };
         self.sessions.push(Session::new(grant, Admitted { counter, ..admitted }, from, now));
         Ok(opened(true))
+    }
+
+    /// Unwraps the keys of the session `id` that are for this receiver, from the sender called `name`.
+    ///
+    /// # Errors
+    /// There are none for this receiver, or the signature does not hold.
+    fn grant(
+        &self,
+        id: SessionId,
+        keys: &Keys<'_>,
+        name: String,
+        is_signed: impl FnOnce() -> bool,
+    ) -> Result<KeyGrant, Refusal> {
+        // A sender that has the public key of this receiver wraps nothing for it by another suite.
+        let own = self.own.as_ref().filter(|own| own.suite() == keys.suite).ok_or(Refusal::NotListed)?;
+        let tag = schedule::tag(id, self.identity.public());
+        let mut mine = keys.each().filter(|entry| entry.starts_with(&tag)).peekable();
+        if mine.peek().is_none() {
+            return Err(Refusal::NotListed);
+        }
+        if !is_signed() {
+            return Err(Refusal::BadSignature);
+        }
+        let of = EpochId { session: id, epoch: keys.epoch };
+        let unwrap = |entry| schedule::unwrap(own, self.identity.public(), of, entry);
+        // An entry with the same tag may by chance be another receiver's.
+        let (secret, pair) = mine.find_map(unwrap).ok_or(Refusal::NotListed)?;
+        Ok(KeyGrant {
+            id,
+            began_ms: keys.began_ms,
+            scope: keys.scope,
+            contents: keys.contents,
+            signing: *keys.signing,
+            name,
+            agreement: *keys.agreement,
+            tag,
+            epoch: keys.epoch,
+            secret,
+            pair,
+        })
     }
 
     fn group(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Opened, Refusal> {

@@ -28,10 +28,7 @@ pub(super) fn open(
     segment_len: u32,
     options: Options,
 ) -> Result<Incoming, StoreError> {
-    let (id, product_size) = match what {
-        ReceptionSubject::Product(id, size) => (id, size),
-        ReceptionSubject::Plain(object) => (object.key(), object.size),
-    };
+    let (id, product_size) = what.identity();
     let geometry = Geometry::new(product_size, segment_len);
     let geometry = geometry.ok_or(StoreError::BadGeometry { product_size, segment_len })?;
     let root = Root::open(dir).map_err(|errno| StoreError::new(dir.to_owned(), "open", errno, 0, 0))?;
@@ -41,30 +38,7 @@ pub(super) fn open(
         ReceptionSubject::Plain(object) => Some(Plain::new(&root, object, options)?),
     };
     let state = StateDir::find(&root, id)?;
-    let ours = |journal: &Journal| {
-        let kind = matches!(journal.stage, Stage::Plain { .. }) == plain.is_some();
-        kind && journal.id == id && journal.product_size == product_size && vouches_alike(what, journal)
-    };
-    let fresh_enough = |spool: &OwnedFd| match what {
-        ReceptionSubject::Product(..) => true,
-        ReceptionSubject::Plain(object) => {
-            system::fstat(spool).is_ok_and(|stat| mtime_of(&stat) >= nanoseconds(object.since))
-        }
-    };
-    let journal = state.journal(&root)?.filter(ours);
-    let old = match &journal {
-        Some(_) => state.old_spool(&root)?,
-        None => None,
-    };
-    let usable = |journal: &Journal, len: u64| {
-        len == product_size || (journal.stage == Stage::Placed && len >= PREFIX_LEN as u64)
-    };
-    let (spool, journal) = match (old, journal) {
-        (Some((spool, len)), Some(journal)) if usable(&journal, len) && fresh_enough(&spool) => {
-            (Some(spool), Some(journal))
-        }
-        _ => (None, None),
-    };
+    let (spool, journal) = earlier(&root, &state, what)?.unzip();
     let taken = state.recorded().unwrap_or_default();
     let mut incoming = Incoming {
         root,
@@ -102,6 +76,31 @@ pub(super) fn open(
     Ok(incoming)
 }
 
+/// Returns the spool and the journal of an earlier run, if they are of this subject and can be used.
+fn earlier(
+    root: &Root,
+    state: &StateDir,
+    what: ReceptionSubject<'_>,
+) -> Result<Option<(OwnedFd, Journal)>, StoreError> {
+    let (id, product_size) = what.identity();
+    let is_plain = matches!(what, ReceptionSubject::Plain(_));
+    let ours = |journal: &Journal| {
+        let kind = matches!(journal.stage, Stage::Plain { .. }) == is_plain;
+        kind && journal.id == id && journal.product_size == product_size && vouches_alike(what, journal)
+    };
+    let fresh_enough = |spool: &OwnedFd| match what {
+        ReceptionSubject::Product(..) => true,
+        ReceptionSubject::Plain(object) => {
+            system::fstat(spool).is_ok_and(|stat| mtime_of(&stat) >= nanoseconds(object.since))
+        }
+    };
+    let Some(journal) = state.journal(root)?.filter(ours) else { return Ok(None) };
+    let usable =
+        |len: u64| len == product_size || (journal.stage == Stage::Placed && len >= PREFIX_LEN as u64);
+    let old = state.old_spool(root)?.filter(|(spool, len)| usable(*len) && fresh_enough(spool));
+    Ok(old.map(|(spool, _)| (spool, journal)))
+}
+
 /// Subject of a reception.
 #[derive(Clone, Copy)]
 pub(super) enum ReceptionSubject<'a> {
@@ -109,6 +108,16 @@ pub(super) enum ReceptionSubject<'a> {
     Product(ProductId, u64),
     /// An object without a manifest.
     Plain(&'a PlainObject<'a>),
+}
+
+impl ReceptionSubject<'_> {
+    /// Returns its id and its size in bytes.
+    fn identity(self) -> (ProductId, u64) {
+        match self {
+            Self::Product(id, size) => (id, size),
+            Self::Plain(object) => (object.key(), object.size),
+        }
+    }
 }
 
 /// Returns `false` if the sender now vouches for content for which it did not vouch in the earlier run.

@@ -335,6 +335,49 @@ impl Population {
     }
 }
 
+/// Points of one object that a message asks for.
+#[derive(Default)]
+struct AskedPoints {
+    /// Ranges and counts of symbols, by block.
+    of_block: BTreeMap<u32, (Vec<(u32, u32)>, u32)>,
+    /// Ranges of whole blocks.
+    whole: Vec<(u32, u32)>,
+    info: bool,
+    all: bool,
+}
+
+impl AskedPoints {
+    /// Collects what `requests` say of the object with this `number`, its object id and FEC id, of so many `blocks`.
+    fn of(requests: &[Request], number: (u16, Fec), blocks: u32) -> Self {
+        let mut asked = Self::default();
+        for request in requests {
+            for PointRange { first, last } in request.ranges() {
+                let level = request.level;
+                if (first.object, last.object) != (number.0, number.0) {
+                    continue;
+                }
+                asked.info |= level.has(Level::INFO);
+                asked.all |= level.has(Level::OBJECT);
+                if level.has(Level::OBJECT) || first.fec != number.1 {
+                    continue;
+                }
+                let (block, end) = (first.symbol.block, last.symbol.block);
+                let range = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
+                if level.has(Level::BLOCK) {
+                    asked.whole.push((block, end.min(blocks - 1)));
+                } else if level.has(Level::SEGMENT) && block == end && range.0 <= range.1 {
+                    let of_block = asked.of_block.entry(block).or_default();
+                    match request.form {
+                        Form::Erasures => of_block.1 += range.0,
+                        Form::Items | Form::Ranges => of_block.0.push(range),
+                    }
+                }
+            }
+        }
+        asked
+    }
+}
+
 /// Suppression of requests.
 impl Population {
     /// Notes the requests of a message, which need not be repeated by receivers that hear it. The speaker and deaf
@@ -349,55 +392,32 @@ impl Population {
         hearing.settle();
         let hears = |receiver: u32| speaker != Some(receiver) && !deaf.contains(receiver);
         let (number, geometry) = (object.number, *object.blocks.geometry());
-        // Ranges and counts of symbols that the message asks for, by block.
-        let mut of_block: BTreeMap<u32, (Vec<(u32, u32)>, u32)> = BTreeMap::new();
-        let mut whole = Vec::new();
-        let (mut info, mut all) = (false, false);
-        for request in requests {
-            for PointRange { first, last } in request.ranges() {
-                let level = request.level;
-                if (first.object, last.object) != (number.0, number.0) {
-                    continue;
-                }
-                info |= level.has(Level::INFO);
-                all |= level.has(Level::OBJECT);
-                if level.has(Level::OBJECT) || first.fec != number.1 {
-                    continue;
-                }
-                let (block, end) = (first.symbol.block, last.symbol.block);
-                let range = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
-                if level.has(Level::BLOCK) {
-                    whole.push((block, end.min(geometry.blocks() - 1)));
-                } else if level.has(Level::SEGMENT) && block == end && range.0 <= range.1 {
-                    let of_block = of_block.entry(block).or_default();
-                    match request.form {
-                        Form::Erasures => of_block.1 += range.0,
-                        Form::Items | Form::Ranges => of_block.0.push(range),
-                    }
-                }
-            }
-        }
-        if info || all {
+        let asked = AskedPoints::of(requests, number, geometry.blocks());
+        if asked.info || asked.all {
             for receiver in (0..*receivers).filter(|&receiver| hears(receiver)) {
-                if waiting.waits(receiver) && info {
+                if waiting.waits(receiver) && asked.info {
                     waiting.heard_info.insert(receiver);
                 }
-                if waiting.waits(receiver) && all {
+                if waiting.waits(receiver) && asked.all {
                     waiting.heard_all.insert(receiver);
                 }
             }
         }
-        let listens = |waiting: &Waiting, receiver| match () {
-            () if !waiting.waits(receiver) => Listens::NotAnyMore,
-            () if hears(receiver) => Listens::Yes,
-            () => Listens::No,
+        let listens = |waiting: &Waiting, receiver| {
+            if !waiting.waits(receiver) {
+                Listens::NotAnyMore
+            } else if hears(receiver) {
+                Listens::Yes
+            } else {
+                Listens::No
+            }
         };
-        for (first, last) in whole {
+        for (first, last) in asked.whole {
             for block in first..=last {
                 object.blocks.overhear_whole(block, |receiver| listens(waiting, receiver));
             }
         }
-        for (block, (ranges, any)) in of_block {
+        for (block, (ranges, any)) in asked.of_block {
             // A receiver counts requests of others only for blocks that it would ask for itself.
             let counts = |control: &Control| control.begun && control.passed() > block;
             let common = counts(&hearing.common);

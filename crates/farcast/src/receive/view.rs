@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 
 use farcast_core::{Span, Time};
-use farcast_delivery::{ObjectId, Protocol, Received, ReceiverEngine};
+use farcast_delivery::{ObjectId, Offer, Protocol, Received, ReceiverEngine};
 use farcast_files::partials::Partial;
 use farcast_files::shown_name;
 use farcast_net::{FileInfo, ListenNotice, NetError, Removed};
@@ -162,47 +162,8 @@ impl<'a, P: ReceiveProtocol> View<'a, P> {
                 let words = listen_words(notice, &self.from, self.args.job.seal.unsealed);
                 self.tell(&words.line, words.kind, words.fields);
             }
-            farcast_net::ReceiveNotice::Joined { offer, held } => {
-                let (total, geometry) = (offer.geometry.segments(), offer.geometry);
-                let had = match held {
-                    0 => String::new(),
-                    held => format!(", {} is here already", percent(u64::from(*held), u64::from(total))),
-                };
-                self.say(&format!(
-                    "receiving {} ({}) from {}{had}",
-                    shown_name(&offer.name),
-                    size(geometry.size()),
-                    offer.sender
-                ));
-                self.output.event(
-                    "joined",
-                    json!({
-                        "product": shown_name(&offer.name), "sender": offer.sender.to_string(),
-                        "size_bytes": geometry.size(), "segments": total, "segments_held": held,
-                    }),
-                );
-                let joined = Joined {
-                    files: Files::default(),
-                    at: now,
-                    held: *held,
-                    dtu_size: geometry.segment_size().into(),
-                    name: shown_name(&offer.name),
-                    pace: Pace::default(),
-                };
-                self.joined.insert(offer.object, joined);
-            }
-            farcast_net::ReceiveNotice::Files { object, files } => {
-                if let Some(joined) = self.joined.get_mut(object) {
-                    joined.files = Files { list: Arc::clone(files), done: 0 };
-                }
-                if let Some((size, stored)) = files::compressed(files) {
-                    self.say(&format!("compressed: {size} come as {stored}"));
-                }
-                if self.output.is_for_programs() {
-                    let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size, "stored_bytes": file.stored });
-                    self.output.list("files", "files", || files.iter().map(one));
-                }
-            }
+            farcast_net::ReceiveNotice::Joined { offer, held } => self.joined(now, offer, *held),
+            farcast_net::ReceiveNotice::Files { object, files } => self.files(*object, files),
             farcast_net::ReceiveNotice::Compared { found, .. } => {
                 self.say(&format!("compared with what is here: {found} segments need not come"));
                 self.output.event("compared", json!({ "segments": found }));
@@ -220,6 +181,47 @@ impl<'a, P: ReceiveProtocol> View<'a, P> {
             }
             farcast_net::ReceiveNotice::Ended(report) => self.ended(now, protocol, report, receiver),
             of_disk => self.observe_disk(of_disk),
+        }
+    }
+
+    /// Reports that the receiver takes part in the transfer of an `offer`, of which it has `held` segments already.
+    fn joined(&mut self, now: Time, offer: &Offer, held: u32) {
+        let (total, geometry) = (offer.geometry.segments(), offer.geometry);
+        let had = match held {
+            0 => String::new(),
+            held => format!(", {} is here already", percent(u64::from(held), u64::from(total))),
+        };
+        let name = shown_name(&offer.name);
+        self.say(&format!("receiving {name} ({}) from {}{had}", size(geometry.size()), offer.sender));
+        self.output.event(
+            "joined",
+            json!({
+                "product": name, "sender": offer.sender.to_string(),
+                "size_bytes": geometry.size(), "segments": total, "segments_held": held,
+            }),
+        );
+        let joined = Joined {
+            files: Files::default(),
+            at: now,
+            held,
+            dtu_size: geometry.segment_size().into(),
+            name,
+            pace: Pace::default(),
+        };
+        self.joined.insert(offer.object, joined);
+    }
+
+    /// Reports the files of an object, which are known now.
+    fn files(&mut self, object: ObjectId, files: &Arc<[FileInfo]>) {
+        if let Some(joined) = self.joined.get_mut(&object) {
+            joined.files = Files { list: Arc::clone(files), done: 0 };
+        }
+        if let Some((size, stored)) = files::compressed(files) {
+            self.say(&format!("compressed: {size} come as {stored}"));
+        }
+        if self.output.is_for_programs() {
+            let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size, "stored_bytes": file.stored });
+            self.output.list("files", "files", || files.iter().map(one));
         }
     }
 
