@@ -347,18 +347,18 @@ struct AskedPoints {
 }
 
 impl AskedPoints {
-    /// Collects what `requests` say of the object with this `number`, its object id and FEC id, of so many `blocks`.
-    fn of(requests: &[Request], number: (u16, Fec), blocks: u32) -> Self {
+    /// Collects what `requests` say of the `object` with this FEC id, of so many `blocks`.
+    fn of(requests: &[Request], object: u16, fec: Fec, blocks: u32) -> Self {
         let mut asked = Self::default();
         for request in requests {
             for PointRange { first, last } in request.ranges() {
                 let level = request.level;
-                if (first.object, last.object) != (number.0, number.0) {
+                if (first.object, last.object) != (object, object) {
                     continue;
                 }
                 asked.info |= level.has(Level::INFO);
                 asked.all |= level.has(Level::OBJECT);
-                if level.has(Level::OBJECT) || first.fec != number.1 {
+                if level.has(Level::OBJECT) || first.fec != fec {
                     continue;
                 }
                 let (block, end) = (first.symbol.block, last.symbol.block);
@@ -392,7 +392,7 @@ impl Population {
         hearing.settle();
         let hears = |receiver: u32| speaker != Some(receiver) && !deaf.contains(receiver);
         let (number, geometry) = (object.number, *object.blocks.geometry());
-        let asked = AskedPoints::of(requests, number, geometry.blocks());
+        let asked = AskedPoints::of(requests, number.0, number.1, geometry.blocks());
         if asked.info || asked.all {
             for receiver in (0..*receivers).filter(|&receiver| hears(receiver)) {
                 if waiting.waits(receiver) && asked.info {
