@@ -12,9 +12,11 @@ use crate::config::{Group, PassWait};
 use crate::message::{Body, ClientId, Data, DataKind, Message, StatusRequest, StatusType};
 use crate::wire;
 
-/// Time beyond a round trip that receivers have to register after the first of them, if data flows meanwhile and if it
-/// does not.
-const GRACE: (Span, Span) = (Span::from_millis(100), Span::from_secs(1));
+/// Time that receivers have to register after the first of them: beyond a round trip if data flows meanwhile; beyond the
+/// time for which registrations have come if it does not.
+const GRACE: Span = Span::from_millis(100);
+/// Maximum time beyond a round trip for which registrations that go on coming hold data.
+const HOLD: Span = Span::from_secs(1);
 /// Time beyond two round trips for which an open group stays open after a receiver has registered.
 const MORE: Span = Span::from_secs(1);
 /// Divisor of the silence that members are allowed: the time without any other for which a listed receiver is waited for.
@@ -143,12 +145,7 @@ impl Sender {
             self.stay_open(now);
         }
         match self.phase {
-            Phase::Announcing if self.begins_with_first() && !self.timers.is_set(Timer::StartAfter) => {
-                let (flows, still) = GRACE;
-                let grace = if self.is_early_set() { flows } else { still };
-                let wait = self.round_trip() + self.config.backoff_window + grace;
-                self.timers.set(Timer::StartAfter, now + wait);
-            }
+            Phase::Announcing if self.begins_with_first() => self.start_soon(now),
             // Who takes turns is asked with the others.
             Phase::Sending | Phase::Waiting if self.by_turns() => {}
             Phase::Sending if self.newcomers.len() < FEW && !self.newcomers.contains(&client) => {
@@ -162,6 +159,25 @@ impl Sender {
             }
             _ => {}
         }
+    }
+
+    /// Starts data formally soon, because a receiver has registered. The others that are present answer the same
+    /// announcement, so their registrations follow closely.
+    fn start_soon(&mut self, now: Time) {
+        let is_first = !self.timers.is_set(Timer::StartAfter);
+        let waits = self.round_trip() + self.config.backoff_window;
+        if self.is_early_set() {
+            if is_first {
+                self.timers.set(Timer::StartAfter, now + waits + GRACE);
+            }
+            return;
+        }
+        if is_first {
+            self.first_joined_at = now;
+        }
+        let first = self.first_joined_at;
+        let quiet = now.max(first + self.config.backoff_window) + now.since(first) + GRACE;
+        self.timers.set(Timer::StartAfter, quiet.min(first + waits + HOLD));
     }
 
     /// Asks the receivers that have just joined what they lack of the blocks before `block`, which they did not hear.

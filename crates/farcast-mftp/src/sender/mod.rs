@@ -153,6 +153,8 @@ pub struct Sender {
     vouched: VecDeque<(ClientId, SocketAddr)>,
     /// Receivers that have joined since the last request, and lack what was sent before.
     newcomers: Vec<ClientId>,
+    /// Time of the first registration, after which data waits for others.
+    first_joined_at: Time,
     /// Time at which the last receiver registered that has shown itself.
     joined_at: Time,
     /// Other transmissions on the sender's group.
@@ -200,6 +202,7 @@ impl Sender {
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),
             newcomers: Vec::new(),
+            first_joined_at: Time::ZERO,
             joined_at: Time::ZERO,
             neighbourhood: Neighbourhood::default(),
             announced_at: None,

@@ -60,7 +60,9 @@ fn state_of(session: &Session, n: usize) -> MemberState {
 
 #[test]
 fn nobody_waits_for_an_absent_receiver() {
-    for config in [listed(4), SenderConfig { early_data: Span::ZERO, ..listed(4) }] {
+    // Without early data, receivers most likely hold a part, and are asked first.
+    let configs = [(listed(4), ms(50)), (SenderConfig { early_data: Span::ZERO, ..listed(4) }, ms(250))];
+    for (config, more) in configs {
         let all = run(config.clone(), 4, None, Link::clean(ms(250)));
         let mut three = run(config, 3, None, Link::clean(ms(250)));
         assert_eq!(all.outcome(), Some(SenderOutcome::Finished));
@@ -68,7 +70,7 @@ fn nobody_waits_for_an_absent_receiver() {
         assert_eq!(three.outcome(), Some(SenderOutcome::Finished));
         for n in 0..3 {
             let (with, without) = (done(&three, n), done(&all, n));
-            assert!(with <= without + ms(1_700), "{n}: {with:?} with one absent, {without:?} without");
+            assert!(with <= without + more, "{n}: {with:?} with one absent, {without:?} without");
         }
         assert_eq!(state_of(&three, 3), MemberState::Invited);
         // It may come for as long as a silent receiver is waited for, and costs announcements only.
