@@ -20,6 +20,8 @@ const REMEMBERED: usize = 8;
 const RECENT: u32 = 16;
 /// Number of DTUs for each further symbol beyond the first, before any report.
 const ASSUMED: u32 = 50;
+/// Least length of a block that is lost as a whole by an outage only, not by chance.
+const WHOLE: u32 = 3;
 /// Number of receivers that may lack some of a block without further parity, where many take part.
 const TOLERATED: f64 = 4.0;
 /// Divisor of a round trip: the maximum time for symbols sent ahead in a pass of repairs.
@@ -66,9 +68,12 @@ impl Losses {
         u32::try_from(recent.map(share).max().unwrap_or(0)).unwrap_or(len).min(len)
     }
 
-    /// Returns the mean part of the recent blocks that the receiver with most losses lacked.
+    /// Returns the mean part of the recent blocks that the receiver with most losses lacked. Blocks lost in an outage do
+    /// not count: their repair comes when the outage is over.
     fn mean_share(&self) -> f64 {
+        let is_outage = |loss: &&Loss| loss.most >= loss.len && loss.len >= WHOLE;
         let recent = self.recent.iter().filter(|loss| loss.block + RECENT >= self.newest);
+        let recent = recent.filter(|loss| !is_outage(loss));
         let (lost, sent) = recent
             .fold((0.0, 0.0), |(lost, sent), loss| (lost + f64::from(loss.most), sent + f64::from(loss.len)));
         if sent > 0.0 { lost / sent } else { 0.0 }
@@ -289,5 +294,17 @@ mod tests {
         assert_eq!(losses.of(100), 5, "what was lost long ago does not");
         losses.note(40, 100, 100);
         assert_eq!(losses.of(10), 10);
+    }
+
+    #[test]
+    fn an_outage_brings_no_margin() {
+        let mut losses = Losses::default();
+        losses.note(0, 8, 8);
+        losses.note(1, 3, 3);
+        assert_eq!(losses.mean_share(), 0.0);
+        losses.note(2, 4, 8);
+        assert_eq!(losses.mean_share(), 0.5);
+        losses.note(3, 2, 2);
+        assert_eq!(losses.mean_share(), 0.6, "two are lost by chance, too");
     }
 }

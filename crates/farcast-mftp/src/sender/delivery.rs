@@ -55,6 +55,8 @@ pub(super) struct SendProgress {
     /// Parity symbols that follow the block's DTUs.
     pub(super) behind: Option<Run>,
     pub(super) last_request: Option<RepairRequest>,
+    /// Time at which the last pass but the first began.
+    pub(super) pass_began: Time,
     /// Time until which data may leave before its formal start.
     pub(super) early_until: Option<Time>,
     /// Approximate number of segments that had left early, before the sender asked all receivers first after all.
@@ -95,6 +97,7 @@ impl Default for SendProgress {
             parity: 0,
             behind: None,
             last_request: None,
+            pass_began: Time::ZERO,
             early_until: None,
             left_early: 0,
             asked: None,
@@ -178,6 +181,7 @@ impl Sender {
         }
         let progress = &mut self.progress;
         progress.pass += 1;
+        progress.pass_began = now;
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
             (None, SendStep::NextBlock, 0, 0);
         self.progress.twice = true;

@@ -373,6 +373,14 @@ impl Sender {
         }
     }
 
+    /// Records that the longest round trip is not shorter than the time since `since`.
+    fn prolong_round_trip(&mut self, since: Time, now: Time) {
+        let least = now.since(since);
+        if self.round_trip.longest().is_some_and(|longest| longest < least) {
+            self.sample_round_trip(since, now);
+        }
+    }
+
     /// Takes the time of a registration for a round trip, or for the most that one can take.
     fn time_registration(&mut self, now: Time) {
         let Some(announced) = self.announced_at.filter(|_| !self.by_turns()) else { return };
