@@ -178,7 +178,10 @@ impl Sender {
                 }
             }
             Some(address) => {
-                if member.name != m.name || address.ip() != claim.source.ip() && m.name.is_none() {
+                // A member that was admitted by its NAK has no name yet.
+                let same_name = member.name == m.name || member.name.is_none();
+                let nameless = member.name.is_none() || m.name.is_none();
+                if !same_name || (nameless && address.ip() != claim.source.ip()) {
                     return self.refuse(now, claim, true);
                 }
                 if taking_part {
@@ -402,6 +405,8 @@ impl Sender {
             let claim = Claim { client, source, nonce: m.nonce, shown: true, called: false };
             self.admit(now, claim, &m);
         }
+        // The claims may have been all that the sender waited for.
+        self.one_less(now);
     }
 
     pub(super) fn echo_response(&mut self, now: Time, source: SocketAddr, m: &Echo) -> Result<(), Reject> {
@@ -417,7 +422,9 @@ impl Sender {
         (member.heard, member.heard_at) = (true, Some(now));
         let claim =
             Claim { client, source: contender, nonce: registration.nonce, shown: false, called: false };
-        self.refuse(now, claim, true).or(Ok(()))
+        self.refuse(now, claim, true).or(Ok(()))?;
+        self.one_less(now);
+        Ok(())
     }
 
     /// Handles an echo from a receiver without proofs, which returns the data sent to the address that it claims.
