@@ -251,8 +251,9 @@ impl Control {
         self.accepted = terms.model == GroupModel::OpenUnlimited;
         self.calls = Calls::new(by_turns);
         (self.registrations, self.register_timer) = (0, false);
+        // The announcement before may have been forged, with a window of years.
+        self.timers.stop(Timer::Register);
         if by_turns {
-            self.timers.stop(Timer::Register);
             self.timers.stop(Timer::Done);
         }
         self.timers.set(Timer::Patience, now + config.patience);

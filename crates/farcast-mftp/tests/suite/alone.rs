@@ -1,5 +1,7 @@
 //! Sender without a network: its messages, packet by packet, and messages handed to it.
 
+use std::net::SocketAddr;
+
 use farcast_core::engine::{Arrival, Engine, Reject};
 use farcast_core::{Bitmap, Time};
 use farcast_mftp::message::{Data, Nak, Naks};
@@ -71,8 +73,13 @@ impl Alone {
             parity_held: 0,
             unstored: 0,
         };
-        let message = Message::new(1, Body::Nak(nak));
-        let result = self.engine.handle(self.now, &Arrival::new(address, server()), &message);
+        self.hear(address, Body::Nak(nak))
+    }
+
+    /// Hands the sender `body` from `source`.
+    pub(crate) fn hear(&mut self, source: SocketAddr, body: Body) -> Result<(), Reject> {
+        let message = Message::new(1, body);
+        let result = self.engine.handle(self.now, &Arrival::new(source, server()), &message);
         self.drain();
         result
     }

@@ -117,24 +117,30 @@ fn what_a_forged_announcement_began_and_ended_begins_anew() {
 
 #[test]
 fn who_follows_another_sender_forgets_what_the_first_one_announced() {
-    // Another host announces the same product, with a duration of five seconds, before the sender begins.
-    let mut config = closed(1);
-    config.start = Start::default();
-    let mut message = announcement(&config);
-    let Body::Announce(m) = &mut message.body else { unreachable!() };
-    (m.transfer_duration_s, m.hosts) =
-        (5, Some(vec![(client(0), farcast_mftp::message::HostState::Pending)]));
-    let mut session = Session::new("forgets", Setup::plain(1), config, 1, Link::clean(ms(100)));
-    let sender = session.sender;
-    session.net.appear(at(ms(4500)), sender);
-    let (handle, stranger) = (session.clients[0].handle, SocketAddr::from(([203, 0, 113, 1], 666)));
-    session.net.at(at(ms(100)), handle, move |engine: &mut Receiver, now| {
-        let _ = engine.handle(now, &Arrival::new(stranger, group()), &message);
-    });
-    session.net.at(at(ms(4500)), sender, |engine: &mut Sender, now| engine.open(now));
-    let session = session.run();
-    assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
-    assert_eq!(state(&session, 0), MemberState::Done);
+    // Another host announces the same product before the sender begins, with a duration of five seconds, or with
+    // registrations spread over weeks.
+    let changes: [fn(&mut farcast_mftp::message::Announce); 2] =
+        [|m| m.transfer_duration_s = 5, |m| m.backoff_window_ms = Some(u32::MAX)];
+    for change in changes {
+        let mut config = closed(1);
+        config.start = Start::default();
+        let mut message = announcement(&config);
+        let Body::Announce(m) = &mut message.body else { unreachable!() };
+        m.hosts = Some(vec![(client(0), farcast_mftp::message::HostState::Pending)]);
+        change(m);
+        let mut session = Session::new("forgets", Setup::plain(1), config, 1, Link::clean(ms(100)));
+        let sender = session.sender;
+        session.net.appear(at(ms(4500)), sender);
+        let (handle, stranger) = (session.clients[0].handle, SocketAddr::from(([203, 0, 113, 1], 666)));
+        session.net.at(at(ms(100)), handle, move |engine: &mut Receiver, now| {
+            let _ = engine.handle(now, &Arrival::new(stranger, group()), &message);
+        });
+        session.net.at(at(ms(4500)), sender, |engine: &mut Sender, now| engine.open(now));
+        session.net.drop_if(|leg| leg.at < at(secs(5)) && matches!(leg.message.body, Body::Registration(_)));
+        let session = session.run();
+        assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
+        assert_eq!(state(&session, 0), MemberState::Done);
+    }
 }
 
 #[test]

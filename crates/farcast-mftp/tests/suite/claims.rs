@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Engine, Reject};
 use farcast_core::{Span, Time};
-use farcast_mftp::message::{Completion, RegistrationEntry};
+use farcast_mftp::message::{Completion, Registration, RegistrationEntry};
 use farcast_mftp::{
-    Body, ClientId, Group, MemberState, Message, Proof, Receiver, ReceiverConfig, ReceiverOutcome, Secret,
-    Sender, SenderConfig, SenderEvent, SenderOutcome, Start,
+    Body, ClientId, Group, Invited, MemberState, Message, PassWait, Proof, Receiver, ReceiverConfig,
+    ReceiverOutcome, Secret, Sender, SenderConfig, SenderEvent, SenderOutcome, Start,
 };
 use farcast_testkit::{Link, Setup};
 
+use crate::alone::Alone;
 use crate::common::{Ownership, Session, at, ms, receiver, receiver_address, secs, sender, server};
 use crate::proofs::{accepts, client, closed, done, forge, forge_at_receiver, state};
 
@@ -286,6 +287,52 @@ fn who_starts_again_with_everything_in_the_drafts_way_stays_done() {
     let times =
         session.count(|event| matches!(event, SenderEvent::Registered { client: c, .. } if *c == client(0)));
     assert_eq!(times, 1, "it is not asked for what it has");
+}
+
+/// Returns the registration of receiver `n`, called `name`, which holds `held` segments.
+fn registers(n: usize, name: &str, held: Option<u32>) -> Body {
+    let (name, segments_held) = (Some(name.into()), held);
+    Body::Registration(Registration { name, segments_held, ..Registration::new(server(), client(n), Ok(())) })
+}
+
+#[test]
+fn a_claim_that_nobody_answers_leaves_no_sender_waiting() {
+    let mut config = SenderConfig { secret: None, pass_wait: PassWait::FixedTimer, ..sender(20, 20, 1) };
+    config.group = Group::OpenLimited { limit: 3 };
+    config.start = Start { after: Some(secs(3)), with_first: true, ..Start::default() };
+    let mut alone = Alone::new(config);
+    let mut again = receiver_address(0);
+    again.set_port(41_000);
+    alone.now = at(ms(100));
+    assert_eq!(alone.hear(receiver_address(0), registers(0, "one", None)), Ok(()));
+    alone.run_until(at(ms(600)));
+    assert_eq!(alone.hear(receiver_address(0), done(0)), Ok(()));
+    // It starts again with everything, and is switched off before the sender has decided. Meanwhile the time ends for
+    // which the group is open.
+    alone.run_until(at(ms(2900)));
+    assert_eq!(alone.hear(again, registers(0, "one", Some(20))), Ok(()));
+    alone.run_until(at(secs(30)));
+    let ended = alone.told.iter().find(|(_, event)| matches!(event, SenderEvent::Ended(_)));
+    assert!(ended.is_some_and(|(time, _)| *time < at(secs(15))), "{:?}", alone.told);
+}
+
+#[test]
+fn one_that_was_admitted_by_its_nak_may_start_again_with_its_name() {
+    let invited = (0..40).map(|n| Invited { label: n.to_string(), id: client(n) });
+    let mut config = SenderConfig { secret: None, turns: true, ..sender(20, 20, 1) };
+    (config.group, config.parity_symbols) = (Group::Closed(invited.collect()), 5);
+    (config.parity_ahead, config.early_data) = (true, ms(900));
+    config.start = Start { with_first: true, ..Start::default() };
+    let mut alone = Alone::new(config);
+    alone.now = at(ms(100));
+    assert_eq!(alone.hear(receiver_address(5), registers(5, "five", None)), Ok(()));
+    alone.run_until(at(secs(4)));
+    assert_eq!(alone.nak(0, 1, 0, &[3]), Ok(()));
+    let mut again = receiver_address(0);
+    again.set_port(41_000);
+    assert_eq!(alone.hear(again, registers(0, "one", None)), Ok(()), "it is asked at its old port");
+    // A host elsewhere does not get its place.
+    assert_eq!(alone.hear(receiver_address(7), registers(0, "one", None)), Err(Reject::Collision));
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Returns that carry less than receivers say: a receiver that is there is not given up while its answers cannot arrive.
 
 use farcast_core::{BitRate, Span, Time};
+use farcast_mftp::message::Registration;
 use farcast_mftp::{
     Body, Group, Invited, MemberState, SenderConfig, SenderEvent, SenderOutcome, Start, StatusRetry,
 };
 use farcast_testkit::{Link, Setup, Transmitter};
 
-use crate::common::{Ownership, Session, at, ms, receiver, secs, sender, sent};
+use crate::alone::Alone;
+use crate::common::{Ownership, Session, at, ms, receiver, receiver_address, secs, sender, sent, server};
 
 /// Number of receivers. All but one of them answer at the same instant, and before the last one.
 const RECEIVERS: usize = 5;
@@ -91,4 +93,24 @@ fn listed_receivers_are_waited_for_while_others_come() {
     let last = came.last().copied().unwrap_or(Time::ZERO);
     assert!(ended < last + SILENCE / 4 + secs(1), "{ended:?}, {last:?}");
     assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
+}
+
+#[test]
+fn a_late_answer_to_an_earlier_pass_prolongs_the_round_trip() {
+    let mut config = SenderConfig { secret: None, ..sender(40, 20, 1) };
+    config.status_retry = StatusRetry::Measured;
+    let mut alone = Alone::new(config);
+    alone.now = at(ms(100));
+    let registration = Registration::new(server(), receiver(0).id, Ok(()));
+    assert_eq!(alone.hear(receiver_address(0), Body::Registration(registration)), Ok(()));
+    alone.run_until(at(secs(2)));
+    assert_eq!(alone.nak(0, 1, 0, &[3]), Ok(()));
+    let began = alone.run_to_pass(2);
+    let short = alone.engine.round_trip();
+    assert!(short < secs(1), "{short:?}");
+    // The answer has waited in a queue before the return.
+    alone.run_until(began + secs(5));
+    assert_eq!(alone.nak(0, 1, 1, &[5]), Ok(()));
+    assert_eq!(alone.engine.round_trip(), secs(5));
+    assert!(alone.engine.status_retry() > secs(5));
 }
