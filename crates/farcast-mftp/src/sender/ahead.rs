@@ -20,7 +20,7 @@ const REMEMBERED: usize = 8;
 const RECENT: u32 = 16;
 /// Number of DTUs for each further symbol beyond the first, before any report.
 const ASSUMED: u32 = 50;
-/// Least length of a block that is lost as a whole by an outage only, not by chance.
+/// Least length of a block whose DTUs a receiver hardly ever loses all by chance, but in an outage.
 const WHOLE: u32 = 3;
 /// Number of receivers that may lack some of a block without further parity, where many take part.
 const TOLERATED: f64 = 4.0;
@@ -36,6 +36,8 @@ struct Loss {
     /// DTUs that the receiver with most losses lacked, and the length of the block.
     most: u32,
     len: u32,
+    /// Maximum of the DTUs that a receiver lacked which did not lose all of the block in an outage, if one reported.
+    by_chance: Option<u32>,
 }
 
 /// Losses of receivers in the last blocks.
@@ -50,14 +52,17 @@ impl Losses {
     /// Records that a receiver lacks `missing` DTUs of `block` after it was first sent with `len` DTUs.
     fn note(&mut self, block: u32, missing: u32, len: u32) {
         self.newest = self.newest.max(block);
+        let is_outage = missing >= len && len >= WHOLE;
+        let by_chance = (!is_outage).then_some(missing);
         if let Some(loss) = self.recent.iter_mut().find(|loss| loss.block == block) {
             loss.most = loss.most.max(missing);
+            loss.by_chance = loss.by_chance.max(by_chance);
             return;
         }
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
-        self.recent.push_back(Loss { block, most: missing, len });
+        self.recent.push_back(Loss { block, most: missing, len, by_chance });
     }
 
     /// Returns the number of DTUs of `len` that a receiver may lack, judging by the recent losses.
@@ -68,14 +73,13 @@ impl Losses {
         u32::try_from(recent.map(share).max().unwrap_or(0)).unwrap_or(len).min(len)
     }
 
-    /// Returns the mean part of the recent blocks that the receiver with most losses lacked. Blocks lost in an outage do
-    /// not count: their repair comes when the outage is over.
+    /// Returns the mean part of the recent blocks that the receiver with most losses by chance lacked. What was lost in
+    /// an outage does not count: its repair comes when the outage is over.
     fn mean_share(&self) -> f64 {
-        let is_outage = |loss: &&Loss| loss.most >= loss.len && loss.len >= WHOLE;
         let recent = self.recent.iter().filter(|loss| loss.block + RECENT >= self.newest);
-        let recent = recent.filter(|loss| !is_outage(loss));
         let (lost, sent) = recent
-            .fold((0.0, 0.0), |(lost, sent), loss| (lost + f64::from(loss.most), sent + f64::from(loss.len)));
+            .filter_map(|loss| Some((loss.by_chance?, loss.len)))
+            .fold((0.0, 0.0), |(lost, sent), (most, len)| (lost + f64::from(most), sent + f64::from(len)));
         if sent > 0.0 { lost / sent } else { 0.0 }
     }
 }
@@ -307,5 +311,8 @@ mod tests {
         assert!(is_share(&losses, 0.5));
         losses.note(3, 2, 2);
         assert!(is_share(&losses, 0.6), "two are lost by chance, too");
+        losses.note(3, 0, 2);
+        losses.note(0, 2, 8);
+        assert!(is_share(&losses, 8.0 / 18.0), "one in an outage hides nothing that another lost");
     }
 }

@@ -87,15 +87,14 @@ impl Sender {
     }
 
     fn sample_answer(&mut self, now: Time, pass: u32, block: u32) {
-        if (1..self.progress.pass).contains(&pass) {
-            // The answer's request left before this pass began. An answer to a repeated request would seem too fast.
-            return self.prolong_round_trip(self.progress.pass_began, now);
-        }
         if let Some(request) = self.progress.last_request
             && request.pass == pass
             && request.blocks.contains(block)
         {
             self.sample_round_trip(request.at, now);
+        } else if (1..self.progress.pass).contains(&pass) {
+            // The answer's request left before this pass began.
+            self.prolong_round_trip(self.progress.pass_began, now);
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) struct SendProgress {
     /// Parity symbols that follow the block's DTUs.
     pub(super) behind: Option<Run>,
     pub(super) last_request: Option<RepairRequest>,
-    /// Time at which the last pass but the first began.
+    /// Time at which the current pass began. It is not set for a first pass that left early.
     pub(super) pass_began: Time,
     /// Time until which data may leave before its formal start.
     pub(super) early_until: Option<Time>,

@@ -27,6 +27,15 @@ const UNTOLD: u64 = 3;
 /// Maximum number of newcomers that are asked by name.
 const FEW: usize = 16;
 
+/// Time for which data waits for other receivers after the first registration.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Starting {
+    /// Time of the first registration.
+    first: Time,
+    /// Time at which data begins, even if registrations go on coming.
+    latest: Time,
+}
+
 impl Sender {
     /// Returns `true` if data begins with the first receivers. Where receivers do not register, none is the first.
     pub(super) fn begins_with_first(&self) -> bool {
@@ -162,22 +171,22 @@ impl Sender {
     }
 
     /// Starts data formally soon, because a receiver has registered. The others that are present answer the same
-    /// announcement, so their registrations follow closely.
+    /// announcement, so their registrations follow closely. One that is farther away finds data running.
     fn start_soon(&mut self, now: Time) {
         let is_first = !self.timers.is_set(Timer::StartAfter);
         let waits = self.round_trip() + self.config.backoff_window;
-        if self.is_early_set() {
-            if is_first {
-                self.timers.set(Timer::StartAfter, now + waits + GRACE);
-            }
+        // A receiver that cannot join later has the whole time.
+        let closes = self.is_early_set() || !self.config.late_entry;
+        if closes && !is_first {
             return;
         }
+        let grace = if self.is_early_set() { GRACE } else { HOLD };
         if is_first {
-            self.first_joined_at = now;
+            self.starting = Starting { first: now, latest: now + waits + grace };
         }
-        let first = self.first_joined_at;
+        let Starting { first, latest } = self.starting;
         let quiet = now.max(first + self.config.backoff_window) + now.since(first) + GRACE;
-        self.timers.set(Timer::StartAfter, quiet.min(first + waits + HOLD));
+        self.timers.set(Timer::StartAfter, if closes { latest } else { quiet.min(latest) });
     }
 
     /// Asks the receivers that have just joined what they lack of the blocks before `block`, which they did not hear.

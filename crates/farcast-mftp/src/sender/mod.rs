@@ -153,8 +153,8 @@ pub struct Sender {
     vouched: VecDeque<(ClientId, SocketAddr)>,
     /// Receivers that have joined since the last request, and lack what was sent before.
     newcomers: Vec<ClientId>,
-    /// Time of the first registration, after which data waits for others.
-    first_joined_at: Time,
+    /// Time for which data waits for other receivers after the first registration.
+    starting: latecomers::Starting,
     /// Time at which the last receiver registered that has shown itself.
     joined_at: Time,
     /// Other transmissions on the sender's group.
@@ -202,7 +202,7 @@ impl Sender {
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),
             newcomers: Vec::new(),
-            first_joined_at: Time::ZERO,
+            starting: latecomers::Starting::default(),
             joined_at: Time::ZERO,
             neighbourhood: Neighbourhood::default(),
             announced_at: None,
@@ -375,8 +375,7 @@ impl Sender {
 
     /// Records that the longest round trip is not shorter than the time since `since`.
     fn prolong_round_trip(&mut self, since: Time, now: Time) {
-        let least = now.since(since);
-        if self.round_trip.longest().is_some_and(|longest| longest < least) {
+        if self.round_trip() < now.since(since) {
             self.sample_round_trip(since, now);
         }
     }

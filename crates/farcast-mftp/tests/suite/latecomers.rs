@@ -1,10 +1,14 @@
 //! Data that begins with the first receivers, and those that come later or never.
 
 use farcast_core::{Span, Time};
+use farcast_mftp::message::Registration;
 use farcast_mftp::{Body, Group, Invited, MemberState, SenderConfig, SenderEvent, SenderOutcome, Start};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, at, data, ms, rate, receiver, secs, sender};
+use crate::alone::Alone;
+use crate::common::{
+    Ownership, Session, at, data, ms, rate, receiver, receiver_address, secs, sender, server,
+};
 
 /// Time from the beginning after which an absent receiver is no longer waited for.
 const SILENCE: Span = secs(20);
@@ -160,4 +164,32 @@ fn a_late_registration_counts_with_any_proof() {
         leg.from == late.index() && registers && leg.message.proof.is_some()
     });
     session.run().assert_complete();
+}
+
+/// Returns a sender to listed `receivers` that most likely hold a part, so that no data leaves early.
+fn asks_first(receivers: usize) -> SenderConfig {
+    SenderConfig { early_data: Span::ZERO, secret: None, ..listed(receivers) }
+}
+
+#[test]
+fn one_that_cannot_join_later_has_the_whole_time_to_register() {
+    let config = SenderConfig { late_entry: false, ..asks_first(2) };
+    let mut session = Session::new("far", Setup::plain(1), config, 2, Link::clean(ms(5)));
+    let far = session.clients[1].handle;
+    session.net.link(far, session.sender, Link::clean(ms(400)));
+    session.run().assert_complete();
+}
+
+#[test]
+fn registrations_that_go_on_coming_hold_data_for_a_while_only() {
+    let mut alone = Alone::new(asks_first(60));
+    for n in 0..60 {
+        alone.run_until(at(ms(100 + 90 * n as u64)));
+        let registration = Registration::new(server(), receiver(n).id, Ok(()));
+        assert_eq!(alone.hear(receiver_address(n), Body::Registration(registration)), Ok(()));
+    }
+    let started = alone.told.iter().find(|(_, event)| matches!(event, SenderEvent::Started { .. }));
+    // The first registration took 100 ms, which is the round trip.
+    let latest = at(ms(100 + 100 + 1_000));
+    assert!(started.is_some_and(|(time, _)| *time <= latest), "{started:?}");
 }

@@ -114,3 +114,24 @@ fn a_late_answer_to_an_earlier_pass_prolongs_the_round_trip() {
     assert_eq!(alone.engine.round_trip(), secs(5));
     assert!(alone.engine.status_retry() > secs(5));
 }
+
+#[test]
+fn an_answer_that_comes_after_the_next_pass_began_is_timed_from_its_request() {
+    let mut config = SenderConfig { secret: None, parity_symbols: 0, ..sender(40, 20, 2) };
+    config.status_retry = StatusRetry::Measured;
+    let mut alone = Alone::new(config);
+    for n in 0..2 {
+        alone.now = at(ms(10));
+        let registration = Registration::new(server(), receiver(n).id, Ok(()));
+        assert_eq!(alone.hear(receiver_address(n), Body::Registration(registration)), Ok(()));
+    }
+    alone.run_until(at(ms(370)));
+    let asked = alone.asked(1).last().copied().expect("asked");
+    // The near receiver's answer begins the next pass, and the far one's comes before the next request leaves.
+    assert_eq!(alone.nak(0, 1, 1, &[1, 2, 3, 4, 5, 6, 7, 8, 9]), Ok(()));
+    let began = alone.run_to_pass(2);
+    alone.run_until(began + ms(20));
+    assert_eq!(alone.asked(2), [], "the pass is under way");
+    assert_eq!(alone.nak(1, 1, 1, &[7]), Ok(()));
+    assert_eq!(alone.engine.round_trip(), alone.now.since(asked));
+}
