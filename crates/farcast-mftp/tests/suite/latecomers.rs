@@ -173,11 +173,13 @@ fn asks_first(receivers: usize) -> SenderConfig {
 
 #[test]
 fn one_that_cannot_join_later_has_the_whole_time_to_register() {
-    let config = SenderConfig { late_entry: false, ..asks_first(2) };
+    let config = SenderConfig { late_entry: false, early_data: Span::ZERO, ..listed(2) };
     let mut session = Session::new("far", Setup::plain(1), config, 2, Link::clean(ms(5)));
     let far = session.clients[1].handle;
     session.net.link(far, session.sender, Link::clean(ms(400)));
-    session.run().assert_complete();
+    let session = session.run();
+    session.assert_complete();
+    assert_eq!(state_of(&session, 1), MemberState::Done);
 }
 
 #[test]
