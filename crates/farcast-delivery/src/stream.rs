@@ -1,5 +1,5 @@
 //! Streams: octets without an end that is known at the beginning. Their engines keep the octets that can still be
-//! repaired. So they take and return whole datagrams, and store no more than their window.
+//! repaired, so no other store exists. They take and return whole datagrams, and store no more than their window.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -49,7 +49,7 @@ pub trait StreamSenderEngine: StreamEngine {
     /// Handles the change of our own address to `source`.
     fn moved(&mut self, now: Time, source: SocketAddr);
 
-    /// Records `datagrams` with `octets` of UDP payload in all that left beside the engine's own, as
+    /// Records that `datagrams` other than the engine's own have left, with `octets` of UDP payload in total, as
     /// [`SenderEngine::spend`](crate::SenderEngine::spend) does.
     fn spend(&mut self, datagrams: u64, octets: u64);
 

@@ -67,7 +67,7 @@ pub trait ReceiveProtocol: Sized {
 
     /// Name of the protocol.
     const NAME: ProtocolName;
-    /// Set if a transmission has several objects, all of which a receiver of one transmission waits for.
+    /// Set if a transmission may have several objects. A receiver with `--once` waits for all of them.
     const SEVERAL: bool = true;
     /// Set if objects without a list of ours are received, too.
     const PLAIN: bool = true;
@@ -264,7 +264,9 @@ pub fn receive_stream(
 fn check_answer_port(job: &ReceiveJob) -> Result<(), Error> {
     let Some(port) = job.socket.answer_port else { return Ok(()) };
     if job.pgm.raw {
-        return Err(Error::usage("--answer-port is of UDP, and --raw does without"));
+        return Err(Error::usage(
+            "--answer-port is a UDP port, and --raw uses no UDP: leave one of them out",
+        ));
     }
     let listened = match &job.from {
         Endpoint::Address(address) | Endpoint::Zoned { address, .. } => address.port(),
@@ -295,7 +297,8 @@ fn seed_of(chosen: Option<u64>, id: u32) -> u64 {
     chosen.unwrap_or(!u64::from(id))
 }
 
-/// Returns the kind of the error for an object that is not complete. It is another one if only names are in the way.
+/// Returns the kind of the error for an object that is not complete. The kind is `Incomplete` if the receiver could not
+/// use a file's name, and `Failed` otherwise.
 pub fn kind_of<E>(report: &ReceiveReport<E>) -> ErrorKind {
     let named = |error: &NetError| {
         use StoreError as E;

@@ -116,8 +116,8 @@ pub trait SendProtocol: Sized {
     const NAME: ProtocolName;
     /// Option that sets the length of segments.
     const SEGMENT_SIZE: &'static str = "--segment-size";
-    /// Set if the files are looked at once more at the end, as not all receivers can tell data that differs from the
-    /// announced data.
+    /// Set if the files are checked once more at the end. Some receivers of the protocol cannot detect data that
+    /// differs from what was announced.
     const LOOKS_AGAIN: bool = true;
 
     /// Set if the engine itself notices other transmissions on its group.
@@ -183,7 +183,7 @@ pub trait SendProtocol: Sized {
     /// Takes note of the end of a transmission.
     fn ended(&mut self, _job: &SendJob, _files: &Scanned, _report: &ReportOf<Self>) {}
 
-    /// Waits for the end of the other transmission that used the group first, if that ended this one.
+    /// Waits until the group is free, if this transmission ended because another one was using the group.
     ///
     /// # Errors
     /// The group cannot be listened to.
@@ -421,7 +421,9 @@ fn check_answer_port(job: &SendJob) -> Result<(), Error> {
         return Ok(());
     }
     if job.pgm.raw {
-        return Err(Error::usage("--answer-port is of UDP, and --raw does without"));
+        return Err(Error::usage(
+            "--answer-port is a UDP port, and --raw uses no UDP: leave one of them out",
+        ));
     }
     if job.pgm.unicast_port.is_some() {
         return Err(Error::usage(
@@ -522,7 +524,7 @@ pub fn changed_files(changed: &[ChangedFile]) -> String {
     words.join(", ")
 }
 
-/// Returns the word for programs on the change of a file.
+/// Returns the word that tells programs how a file changed.
 pub fn change_word(change: Change) -> &'static str {
     match change {
         Change::Changed => "changed",

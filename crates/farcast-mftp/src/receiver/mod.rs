@@ -152,7 +152,8 @@ impl Receiver {
         &self.rejects
     }
 
-    /// Asks a server for its public groups (QUERY GROUP); it answers with [`ReceiverEvent::JoinGroup`].
+    /// Asks a server for its public groups (QUERY GROUP). Its answer (JOIN GROUP) is reported as
+    /// [`ReceiverEvent::JoinGroup`].
     pub fn query(&mut self, server: SocketAddr) {
         let query = Query { application: self.config.application.clone(), all: false };
         let message = Message::new(0, Body::Query(query));
@@ -167,7 +168,7 @@ impl Receiver {
         }
     }
 
-    /// Returns `true` if a request that only the receivers in `turn` answer is for this one.
+    /// Returns `true` if `turn` calls this receiver. Without a turn all receivers are called.
     fn is_called(&self, turn: Option<Turn>) -> bool {
         let transmission = self.session.as_ref().map_or(0, |session| session.terms.transmission);
         turn.is_none_or(|turn| turn.calls(transmission, self.config.id))
@@ -248,7 +249,8 @@ impl Receiver {
             Body::Data(data) => return self.data(now, data),
             Body::StatusRequest(m) if m.hosts.is_none() || me(&m.hosts) => return self.asked(now, m),
             Body::Completion(m) => {
-                // Nobody can have confirmed a report that could not yet be proved. A call is for all.
+                // A receiver without its token has sent no valid report, so a confirmation of it is forged. The call in
+                // the message holds for all receivers.
                 let listed = me(&m.hosts) && session.guard.is_settled();
                 let act = session.control.completion(now, m, listed, &self.config);
                 self.act(now, act);

@@ -20,13 +20,14 @@ const REMEMBERED: usize = 8;
 const RECENT: u32 = 16;
 /// Number of DTUs for each further symbol beyond the first, before any report.
 const ASSUMED: u32 = 50;
-/// Least length of a block whose DTUs a receiver hardly ever loses all by chance, but in an outage.
+/// Minimum length of a block for which the loss of all DTUs counts as an outage.
 const WHOLE: u32 = 3;
 /// Number of receivers that may lack some of a block without further parity, where many take part.
 const TOLERATED: f64 = 4.0;
 /// Divisor of a round trip: the maximum time for symbols sent ahead in a pass of repairs.
 const PART: u64 = 4;
-/// Time of a further round that a symbol must save on average, as a multiple of its own time. It takes capacity, too.
+/// Time that a further symbol must save on average, as a multiple of its sending time. It is more than 1 because a
+/// symbol also takes capacity.
 const WORTH: u64 = 4;
 
 /// Losses of receivers in one block when it was first sent.
@@ -36,7 +37,8 @@ struct Loss {
     /// DTUs that the receiver with most losses lacked, and the length of the block.
     most: u32,
     len: u32,
-    /// Maximum of the DTUs that a receiver lacked which did not lose all of the block in an outage, if one reported.
+    /// Maximum number of DTUs that a receiver lacked, leaving out receivers that lost the whole block in an outage;
+    /// `None` if no other receiver reported.
     by_chance: Option<u32>,
 }
 
@@ -73,8 +75,8 @@ impl Losses {
         u32::try_from(recent.map(share).max().unwrap_or(0)).unwrap_or(len).min(len)
     }
 
-    /// Returns the mean part of the recent blocks that the receiver with most losses by chance lacked. What was lost in
-    /// an outage does not count: its repair comes when the outage is over.
+    /// Returns the share of recent DTUs that the worst receiver of each block lost by chance. Losses in an outage do
+    /// not count: their repair comes when the outage is over.
     fn mean_share(&self) -> f64 {
         let recent = self.recent.iter().filter(|loss| loss.block + RECENT >= self.newest);
         let (lost, sent) = recent
@@ -141,8 +143,9 @@ impl Sender {
         Run::new(0, count.min(most))
     }
 
-    /// Returns the parity symbols that follow `again` of the `len` DTUs of a `block` that was sent before, where receivers
-    /// take turns. Receivers that missed all of it have missed its earlier symbols, too.
+    /// Returns the parity symbols that follow when `again` of the `len` DTUs of `block` are sent once more, where
+    /// receivers take turns. If all are sent again, earlier symbols do not count: receivers that missed the block
+    /// missed them, too.
     pub(super) fn parity_behind_repair(&self, block: u32, len: u32, again: u32) -> Option<Run> {
         if !self.by_turns() {
             return None;
@@ -178,14 +181,15 @@ impl Sender {
             return None;
         }
         let block = following.or_else(|| self.schedule.first_of_next_pass())?;
-        // It is known only at its start if the next pass is short enough to be sent twice.
+        // Only at the start of the next pass is it known if the pass is short enough to be sent twice.
         let twice = following.is_some() && self.sends_twice();
         let margin = self.margin_of(block, self.geometry.block_len(block));
         Some((block, self.schedule.likely_parity(block, self.progress.parity, twice, margin)?))
     }
 
     /// Returns the number of parity symbols beyond the need of a repaired `block` of `len` DTUs. Where receivers take
-    /// turns, some have not told what they need, and their number tells what one of them may need at most.
+    /// turns, some have not reported their need. The number of receivers and their losses give the greatest need that
+    /// one of them probably has.
     pub(super) fn margin_of(&self, block: u32, len: u32) -> u32 {
         let need = self.schedule.need(block);
         let margin = self.margin(need);
@@ -235,7 +239,7 @@ impl Sender {
     }
 
     /// Returns the number of parity symbols beyond the `need` of a repaired block, so that lost symbols seldom cost a
-    /// further round. Those of all blocks take a part of that time at most.
+    /// further round. The margins of all blocks together take at most a quarter of a round trip.
     pub(super) fn margin(&self, need: u32) -> u32 {
         let most = self.symbols_ahead();
         let Some(span) = self.span_ahead().filter(|_| most > 0) else { return 0 };

@@ -98,9 +98,9 @@ impl Sender {
         }
     }
 
-    /// Handles a NAK while receivers take turns, of a receiver that had no turn to register yet or that has not proved
-    /// itself. Anybody may have sent it, so it changes nothing that is known of members, and all such NAKs together may
-    /// ask for a few times the product.
+    /// Handles a NAK of a receiver that has not registered, or has not proved itself, while receivers take turns.
+    /// Anybody may have sent it, so it changes nothing that is known of members, and all such NAKs together may ask for
+    /// a few times the product.
     fn nak_of_unknown(&mut self, now: Time, m: &Nak) -> Result<(), Reject> {
         if self.config.secret.is_some() && self.unproved_repairs() > self.most_unproved() {
             return Err(Reject::Limit);
@@ -216,8 +216,9 @@ impl Sender {
         self.rejects.note(result)
     }
 
-    /// Returns `true` if NAKs that arrive at one instant may be merged. That requires a group without members to keep
-    /// account of, no pass that begins with the first NAK, and no parity, for which each receiver's need would matter.
+    /// Returns `true` if NAKs that arrive at one instant may be merged. Three conditions: the group has no members; a
+    /// pass does not begin with the first NAK; and there is no parity, for which the need of each receiver would
+    /// matter.
     pub fn may_merge(&self) -> bool {
         !self.has_members()
             && self.config.pass_wait == PassWait::FixedTimer
@@ -272,8 +273,9 @@ impl Sender {
         scheduled
     }
 
-    /// Returns `true` if the next pass may begin while some members have not answered. If answers are spread, the first
-    /// answer would cut short the spreading of all others. If parity may replace DTUs, all needs must be known first.
+    /// Returns `true` if the next pass may begin now: at once if answers are not spread and there is no parity, and
+    /// otherwise when all members that were asked have answered. If answers are spread, the first answer would cut
+    /// short the spreading of all others. If parity may replace DTUs, all needs must be known first.
     fn may_begin(&self, now: Time) -> bool {
         if self.awaits_comparison(now) || self.by_turns() {
             return false;
@@ -344,7 +346,7 @@ impl Sender {
             Err(Reject::Duplicate) => true,
             Err(other) => return Err(other),
         };
-        // A Done that was repeated before its confirmation could arrive requests no other one.
+        // A Done that was repeated before its confirmation could arrive needs no second confirmation.
         let under_way = repeated
             && self.closing.was_confirmed_within(now, self.round_trip.longest().unwrap_or(Span::ZERO));
         if !repeated || self.is_of_round(m.round) {

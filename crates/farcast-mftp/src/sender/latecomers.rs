@@ -12,17 +12,17 @@ use crate::config::{Group, PassWait};
 use crate::message::{Body, ClientId, Data, DataKind, Message, StatusRequest, StatusType};
 use crate::wire;
 
-/// Time that receivers have to register after the first of them: beyond a round trip if data flows meanwhile; beyond the
-/// time for which registrations have come if it does not.
+/// Margin of the wait for further registrations. If data flows meanwhile, the wait is a round trip and this, from the
+/// first registration. If not, it is as long as registrations have been coming, and this, from the last one.
 const GRACE: Span = Span::from_millis(100);
 /// Maximum time beyond a round trip for which registrations that go on coming hold data.
 const HOLD: Span = Span::from_secs(1);
 /// Time beyond two round trips for which an open group stays open after a receiver has registered.
 const MORE: Span = Span::from_secs(1);
-/// Divisor of the silence that members are allowed: the time without any other for which a listed receiver is waited for.
-/// The return may carry registrations one after the other for minutes.
+/// Divisor of `silence`. The result is the time after the last registration for which absent listed receivers are still
+/// waited for. The return may carry registrations one after the other for minutes.
 const FOLLOWS: u64 = 4;
-/// Number of announcements after the turns that tell receivers of their end.
+/// Number of announcements after the turns from which receivers learn that the turns are over.
 const UNTOLD: u64 = 3;
 /// Maximum number of newcomers that are asked by name.
 const FEW: usize = 16;
@@ -95,8 +95,8 @@ impl Sender {
             && !self.members.values().any(lost)
     }
 
-    /// Sends nothing until a receiver comes, or the time for that is over. Receivers that have registered and not proved
-    /// it are asked, because an answer is a proof too.
+    /// Sends only announcements until a receiver comes or may no longer come. A receiver whose registration is unproved
+    /// gets a status request, because its answer carries a proof.
     pub(super) fn rest(&mut self, now: Time) {
         self.schedule.clear();
         self.progress.drop_runs();
@@ -126,8 +126,8 @@ impl Sender {
         timed && !self.timers.is_set(Timer::StartAfter)
     }
 
-    /// Keeps an open group open for a while after a receiver has registered: others may be about to, whose messages were
-    /// lost.
+    /// Keeps an open group open for a while after a receiver has registered. Other receivers whose registrations were
+    /// lost can then register again.
     fn stay_open(&mut self, now: Time) {
         let open = self.begins_with_first() && matches!(self.config.group, Group::OpenLimited { .. });
         let until = now + self.round_trip() * 2 + MORE;
@@ -203,8 +203,8 @@ impl Sender {
         self.send_head_again();
     }
 
-    /// Sends the head of the product once more. Receivers that were not ready for the first data lack it, and store all
-    /// else in vain until they can tell the files from it.
+    /// Sends the head of the product once more. Receivers that were not ready for the first data lack the head, which
+    /// lists the files. Until they have it they keep other data only up to a limit.
     pub(super) fn send_head_again(&mut self) {
         let len = self.geometry.segment_size();
         let head = self.config.head_segments.min(self.geometry.block_len(0));

@@ -43,7 +43,7 @@ struct Within {
 /// Need of the receiver that lacks most of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Need {
-    /// Number of parity symbols that have been sent when this receiver has enough.
+    /// Number of parity symbols of the block that must have been sent before this receiver has enough.
     enough: u32,
     /// Number of symbols that it has asked for.
     count: u32,
@@ -64,15 +64,15 @@ impl Asked {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        // A request whose items have all left since leaves an object here of which nothing is requested.
+        // If all items of a request have been sent meanwhile, its object remains here without requests.
         let none_within =
             self.within.values().all(|within| within.whole.is_empty() && within.needs.is_empty());
         self.whole.is_empty() && self.info.is_empty() && none_within
     }
 
-    /// Notes a request of one receiver, as far as the requested items have been sent before. Items that the receiver
-    /// has not heard yet (`unheard`) or that are scheduled anyway reduce it. Returns the number of symbols, blocks and
-    /// objects that remain.
+    /// Notes a request of one receiver, as far as the requested items have been sent before. Items that are scheduled
+    /// anyway, or that were sent after the receiver asked (`unheard`), are left out. Returns the number of symbols,
+    /// blocks and objects that remain.
     pub(super) fn note(&mut self, parts: &Parts, objects: &Objects, unheard: &Unheard) -> u32 {
         let begun = objects.begun();
         // Sum of one receiver's requests for a block: that many symbols of any kind will do.
@@ -176,7 +176,7 @@ impl Asked {
             within.note_symbols(block, symbols);
         }
         if needs.any > 0 {
-            // Where parity is not enough, segments cannot be chosen either, because the request does not name any.
+            // The request names no segments. If parity is used up, the whole block is sent again.
             within.note_segments(Run::one(block));
         }
         let worst = within.needs.entry(block).or_default();

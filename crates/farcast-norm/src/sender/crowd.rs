@@ -24,17 +24,17 @@ const REMEMBERED: usize = 64;
 const SAMPLE: (usize, usize) = (FIRST as usize, 64);
 /// Fewest receivers that lack something of a block in a crowd.
 const CROWD: f64 = 64.0;
-/// Least part of waits that counts.
+/// Lower bound of the share of waits that have ended, because the estimate divides by it.
 const LEAST: f64 = 1e-7;
 /// Number of requests for one block which show that losses have grown, and the number of blocks without any request
 /// which shows that they have shrunk.
 const LOUD: u32 = 8;
 const QUIET: u32 = 16;
-/// Number of times that receivers could have waited and asked meanwhile.
+/// Number of longest waits without a request after which losses count as shrunk.
 const QUIET_SPREADS: u64 = 4;
 /// Longest time for which the first requests are taken to stand in the return's queue.
 const LONGEST_QUEUE: Span = Span::from_secs(60);
-/// Factors by which the assumed loss then changes.
+/// Factors of the assumed loss: after many requests for one block, and after blocks without any.
 const RISE: f64 = 1.25;
 const FALL: f64 = 0.9;
 /// Multiple of the usual losses beyond which a receiver is left to repairs.
@@ -108,7 +108,8 @@ impl Sample {
         self.is_crowd |= self.needs.len() >= SAMPLE.0 && self.lacking() >= CROWD;
     }
 
-    /// Returns the number of receivers that have begun to wait, given the time at which the last of these has asked.
+    /// Returns the estimated number of receivers that lack something of the block: the requests before the last,
+    /// divided by the share of waits that had ended by then.
     fn lacking(&self) -> f64 {
         (self.needs.len() - 1) as f64 / self.waited
     }
@@ -119,7 +120,6 @@ impl Sample {
             return None;
         }
         let most = self.end.group.receivers() as f64 * UNTOLD;
-        // Receivers that have lost nothing do not ask: the mean of a Poisson distribution without its zeros.
         let usual = self.needs[self.needs.len() / 2].part() * FAR;
         let (mut blocks, mut segments, mut symbols) = (0.0, 0.0, 0.0);
         for need in self.needs.iter().filter(|need| need.part() <= usual) {
@@ -128,6 +128,7 @@ impl Sample {
             symbols += f64::from(need.symbols);
         }
         let mean = symbols / blocks;
+        // Receivers that have lost nothing do not ask. So `mean` is that of a Poisson distribution without its zeros.
         let with_zeros = (0..32).fold(mean, |losses, _| mean * -libm::expm1(-losses));
         let receivers = (self.lacking() / -libm::expm1(-with_zeros)).min(most);
         let part = with_zeros * blocks / segments;
@@ -166,7 +167,8 @@ pub(super) struct Remedy {
 pub(super) struct Crowd {
     /// Last blocks that have ended, in order.
     ends: VecDeque<BlockEnd>,
-    /// Time before which receivers may wait for what has been repaired since, so that their waits tell nothing.
+    /// Time until which receivers may be in a wait that began before the last repair. A block that ends earlier gives
+    /// no sample.
     settled: Time,
     sample: Option<Sample>,
     losses: Option<Losses>,
@@ -195,7 +197,8 @@ impl Crowd {
         }
     }
 
-    /// Notes that parity or a repeated segment leaves. Until `settled`, waits may have begun before.
+    /// Notes that parity or a repeated segment leaves. Until `settled`, receivers may be in a wait that began before
+    /// it.
     pub(super) fn note_repair(&mut self, settled: Time) {
         self.settled = settled;
     }

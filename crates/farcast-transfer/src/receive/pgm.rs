@@ -48,7 +48,9 @@ impl StreamProtocol for ReceivePgm {
         let seed = receiver.seed;
         let transport = Codec { raw: job.pgm.raw }.transport();
         if transport != Transport::Udp && job.pgm.unicast_port.is_some() {
-            return Err(Error::usage("--unicast-port is of UDP, and --raw does without"));
+            return Err(Error::usage(
+                "--unicast-port is a UDP port, and --raw uses no UDP: leave one of them out",
+            ));
         }
         let receiver = ReceiverConfig { unicast_port: job.pgm.unicast_port, ..receiver };
         let config = StreamReceiverConfig { receiver, from_now: job.stream.from_now };

@@ -138,7 +138,9 @@ pub(super) fn stream<'a>(
     let settings = Pgm::settings(job, sealing.is_some())?;
     let transport = Codec { raw: job.pgm.raw }.transport();
     if transport != Transport::Udp && job.pgm.unicast_port.is_some() {
-        return Err(Error::usage("--unicast-port is of UDP, and --raw does without"));
+        return Err(Error::usage(
+            "--unicast-port is a UDP port, and --raw uses no UDP: leave one of them out",
+        ));
     }
     let socket = job.socket.socket();
     let (to, named) = (destination(job)?, nack::named(job, sealing)?);

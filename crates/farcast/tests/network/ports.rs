@@ -123,7 +123,7 @@ fn a_port_that_cannot_be_is_refused() {
     let file = place.file("product.bin", 1_000);
     for (args, part) in [
         (&["--protocol", "one-way"][..], "nobody answers"),
-        (&["--protocol", "pgm", "--raw"], "--raw does without"),
+        (&["--protocol", "pgm", "--raw"], "--raw uses no UDP"),
     ] {
         let args = [&RATE[..], &["--answer-port", "5402"], args].concat();
         place

@@ -196,7 +196,7 @@ fn what_goes_with_no_stream_is_refused() {
     };
     send(&["--stream", "--parity", "auto"]).assert_failed(2, &["parity is for files"]);
     send(&["--stream", "--predict", "mftp-bgan"]).assert_failed(2, &["--predict is for files"]);
-    send(&["--stream", "--raw", "--unicast-port", "7"]).assert_failed(2, &["--unicast-port is of UDP"]);
+    send(&["--stream", "--raw", "--unicast-port", "7"]).assert_failed(2, &["--unicast-port is a UDP port"]);
     send(&["file", "--unicast-port", "7"]).assert_failed(2, &["--stream"]);
 }
 

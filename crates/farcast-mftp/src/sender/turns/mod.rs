@@ -53,9 +53,9 @@ const MOST: f64 = 131_072.0;
 const RETURN: f64 = 30.0;
 /// Shortest and longest time from one call to the next.
 const STEP: (Span, Span) = (Span::from_millis(100), Span::from_millis(500));
-/// Round trip that is assumed before the first answer, at least and at most: the time of so many octets at the sender's
-/// rate, because a request for capacity comes before each answer on many narrow links. A longer one that the user has
-/// set, instead of the default, counts instead.
+/// Bounds of the round trip that is assumed before the first answer. It is the sending time of `TRIP_OCTETS` at the
+/// sender's rate, because many narrow links request capacity before each answer. A longer round trip that the user has
+/// set counts instead.
 const TRIP: (Span, Span) = (Span::from_millis(600), Span::from_secs(2));
 const TRIP_OCTETS: f64 = 60_000.0;
 const DEFAULT_TRIP: Span = Span::from_secs(1);
@@ -74,8 +74,8 @@ const FRESH: Span = Span::from_millis(50);
 const FEW: f64 = 3.0;
 /// Number of answers from which those of other ranges are predicted.
 const TELLING: f64 = 20.0;
-/// Part of the receivers counted before that must be left to speak, so that answers can be predicted from it. It is more
-/// than the quarter that may always speak again.
+/// Minimum share of the counted receivers that has yet to speak. Below it, the count does not predict the answers of a
+/// round. It is more than the quarter that may always speak again.
 const CREDIBLE: f64 = 0.3;
 /// Part of the receivers counted before that answer at least, unless their answers are lost.
 const PRESENT: f64 = 0.5;
@@ -94,10 +94,10 @@ const LATE_TRIPS: u64 = 3;
 /// counts as nearly all.
 const ENOUGH: f64 = 50.0;
 const NEARLY: f64 = 0.95;
-/// Part of the places whose answers outweigh what was expected.
+/// Share of the places that must be settled before their answers may lower the expected number.
 const SURE: f64 = 0.05;
-/// Growth of a round of registrations after the first, as a multiple of the places that have been heard, and the divisor
-/// of all places for its first call.
+/// Limits of a later round of registrations: the called places are at most this multiple of the settled ones, or all
+/// places divided by the second value if that is more.
 const SURPRISE: (u64, u64) = (4, 32);
 /// Part of the receivers that came late, from which a round of reports says nothing of losses on the return.
 const MANY: f64 = 0.05;
@@ -113,11 +113,13 @@ struct Called {
     end: u64,
     at: Time,
     spread: Span,
-    /// Number of answers that were expected at most, that were likely by the ranges before (0 if these are few), the
-    /// octets of each, and the number of those that came.
+    /// Maximum number of expected answers.
     expected: f64,
+    /// Number of likely answers, judged by earlier ranges; 0 if these had too few.
     likely: f64,
+    /// Octets of each answer.
     octets: f64,
+    /// Number of answers that came.
     heard: f64,
     /// `true` if the answers that came are compared with the likely ones.
     compared: bool,
@@ -154,7 +156,7 @@ pub(super) struct Turns {
     called: VecDeque<Called>,
     /// Settled ranges of the round, of which late answers still count.
     past: VecDeque<Called>,
-    /// Places of the round's other ranges, and the answers from them.
+    /// Number of places in all settled ranges of the round, those in `past` included, and of answers from them.
     settled: f64,
     answers: f64,
     /// Answers that were likely from those ranges of the round for which that is known, and those that came.
@@ -259,7 +261,7 @@ impl Turns {
         measured.clamp(usual * 0.75, usual * 1.5)
     }
 
-    /// Returns the number of answers that the round's settled ranges leave possible, for all places.
+    /// Returns an upper bound for the number of answers in the whole round, judged by its settled ranges.
     fn upper(&self) -> f64 {
         if self.settled == 0.0 {
             return self.prior;
@@ -279,8 +281,7 @@ impl Turns {
         !self.counts && self.counted > 0.0 && !self.incomplete && self.prior >= self.counted * CREDIBLE
     }
 
-    /// Returns the number of receivers that are left to speak, by those counted before. What a round expects at its
-    /// beginning may be an upper bound.
+    /// Returns the number of receivers that have yet to speak, at most the number that was counted.
     fn known(&self) -> f64 {
         self.prior.min(self.counted)
     }
@@ -402,8 +403,8 @@ impl Turns {
         self.allowance.level(now)
     }
 
-    /// Returns the number of places that may be called although many receivers may have come since the last round. What
-    /// the first places answered tells how many.
+    /// Returns the number of places that may be called now. Many receivers may have come since the last round, so the
+    /// round grows with its settled places.
     fn cautious(&self) -> u64 {
         if self.counts || self.reports {
             return PLACES;
@@ -434,7 +435,7 @@ impl Turns {
         } else if blind {
             self.allowance.probable_rate() * SPOKEN / 4.0 / octets * PLACES as f64 / upper
         } else {
-            // A sparse beginning must not mislead.
+            // A beginning with few answers may be chance, so the called places grow at most by a factor.
             fits.min((self.next as f64 * 4.0).max(fits / 4.0))
         };
         let count = (places.max(1.0) as u64).min(left).min(self.cautious());
@@ -541,7 +542,7 @@ impl Sender {
         self.turns.taken
     }
 
-    /// Returns the number of receivers, as far as it is known, and not too few.
+    /// Returns an estimate of the number of receivers that is too high rather than too low.
     pub(super) fn group_size(&self) -> f64 {
         let turns = &self.turns;
         let counted = turns.counted.max(self.members.len() as f64);
