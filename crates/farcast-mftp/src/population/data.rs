@@ -10,8 +10,8 @@ use super::Population;
 use super::cohorts::{CohortId, FINISHED};
 use super::parity::{Reach, SymbolId};
 use super::proofs::seconds;
-use crate::message::{Body, Data, Done, Message};
-use crate::receiver::control::Action;
+use crate::message::{Body, Data, Done, GroupModel, Message};
+use crate::receiver::control::{Action, Terms};
 use crate::receiver::delivery::DataPart;
 
 /// Run of datagrams that passes the fan-out.
@@ -146,12 +146,18 @@ impl Population {
         let spared = channel.losses.spared(passage.octets.0, most);
         if let Some(run) = Run::new(segment, spared) {
             self.lacking.sent_to_all(run);
-            if passage.pass == 1 {
+            if self.reports_losses(passage) {
                 self.heard.sent_to_all(run);
             }
             self.last_heard = passage.at(index + spared - 1);
         }
         spared
+    }
+
+    /// Returns `true` if receivers may report losses of this run when they register.
+    fn reports_losses(&self, passage: &SegmentPassage) -> bool {
+        let registers = |terms: &Terms| terms.model != GroupModel::OpenUnlimited;
+        passage.pass == 1 && self.terms.as_ref().is_some_and(registers)
     }
 
     /// Handles one segment at the fan-out. Returns `true` if a timer may have moved.
@@ -171,7 +177,7 @@ impl Population {
                 self.add_deaf(None);
             }
             self.lacking.sent_first(segment, &self.lost);
-            if passage.pass == 1 {
+            if self.reports_losses(passage) {
                 self.heard.sent(segment, &self.lost, None);
             }
             if self.lacking.unsent() > 0 {
@@ -188,7 +194,7 @@ impl Population {
             parity.leave_out_rebuilt(&mut who);
         }
         let plain = self.offer(at, octets, &who, channel);
-        if passage.pass == 1 {
+        if self.reports_losses(passage) {
             self.heard.sent(segment, &self.lost, Some(&who));
         }
         self.got.clear();
